@@ -24,14 +24,15 @@ export async function measureLatency(opened: Started[], options: RoundOptions): 
   const { directory, rounds, log } = options;
   const targets = TARGETS.filter(({ name }) => MEASURED.includes(name));
   const running = await startTargets(targets, opened, { directory });
-  const workloads = running.map(({ name, port, prefix }) => ({ name, port, prefix, scenario }));
-  await warmUp(workloads, options);
   const measured: Record<string, Round>[] = [];
   for (let round = 1; round <= rounds; round++) {
     log(`${RATE} requests per second, round ${round} of ${rounds}`);
     const results: Record<string, Round> = {};
-    for (const target of round % 2 === 0 ? running : running.toReversed())
+    for (const target of round % 2 === 0 ? running : running.toReversed()) {
+      // While the others were measured, this target was idle for more than eight seconds (MAX_TARGETS).
+      await warmUp([{ ...target, scenario }], options);
       results[target.name] = await measureOnce(target, scenario);
+    }
     measured.push(results);
   }
   return running.map(({ name }) => rowOf(name, measured));
