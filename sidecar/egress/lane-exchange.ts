@@ -74,7 +74,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#writer = new ResponseWriter(client.response, this);
     this.#stuck = new Stuck(context.load, { shed: () => client.destroy(), forget: IGNORED });
     this.#body = input.bodyBytes === 0 ? null : client.receive();
-    client.response.once('close', this.#closed).once('finish', () => {
+    client.response.on('close', this.#closed).on('finish', () => {
       this.#body?.drop();
       client.sent();
     });

@@ -1,3 +1,4 @@
+import { distinct } from '../../core/egress/wires/members.ts';
 import { cut } from '../../core/untrusted/fields.ts';
 
 /** UTF-16 units of a name, and names of a list, that the log keeps. */
@@ -13,6 +14,8 @@ const NONE: readonly string[] = [];
 /** The known names, each once. */
 export function namesIn(names: readonly (string | null)[]): readonly string[] {
   if (names.length === 0) return NONE;
+  if (names.length <= MAX_NAMES) return distinct(names.map(shownName));
+  // Agents choose the length of the list.
   const shown = new Set<string>();
   for (const name of names) {
     if (shown.size >= MAX_NAMES) break;
