@@ -229,7 +229,7 @@ export class AuditLog {
     const { entry } = recording;
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
     this.answersWithoutUsage += callsWithoutUsageOf(entry);
-    this.#landed(recording);
+    this.#removeInFlight(recording);
     this.#count(this.#report(callsAtCompletion(entry)));
     if (hasBehavior(entry)) this.requestsWithoutBehavior = 0;
     else if (couldHaveBehavior(entry)) this.requestsWithoutBehavior += 1;
@@ -238,8 +238,8 @@ export class AuditLog {
     this.ring.complete(entry, this.journal.completions);
   };
 
-  /** The last request in flight takes the place of the completed one. */
-  #landed({ place }: Recording): void {
+  /** Removes a completed request; the last one of the list takes its place. */
+  #removeInFlight({ place }: Recording): void {
     const last = this.#inFlight.pop();
     if (last === undefined || place === this.#inFlight.length) return;
     this.#inFlight[place] = last;

@@ -20,7 +20,7 @@ export interface LaneClient extends ArrivingRequest {
   writeHead(status: number, message: string, headers: HeaderList): void;
   /** Sends what was written, then ends the connection or stream, so that the client notices that the response is not complete. */
   cut(writer: ResponseWriter): void;
-  /** Like `cut`, without what was not written. Earlier responses of the connection are sent. */
+  /** Ends the connection or stream with an incomplete response. Earlier responses of the connection are sent first. */
   cutOff(): void;
   /** Ends the connection at once. */
   destroy(): void;
