@@ -3,7 +3,8 @@ import { parseArgs } from 'node:util';
 import { whyNoBrowser } from '../testing/debian-server.ts';
 import { TestBrowser, type Visit } from '../testing/browser/chromium.ts';
 import { ADMIN_KEY, DashboardPlane, NOW } from '../testing/browser/dashboard-plane.ts';
-import { quantile, workPerFrame, type TraceEvent } from './frames.ts';
+import { workPerFrame, type TraceEvent } from './frames.ts';
+import { quantile } from './report.ts';
 
 /** Agents of the two fleets: a ratio near 1 shows that the number of agents does not matter. */
 const FLEETS = [1_000, 10_000] as const;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { quantile, workPerFrame, type TraceEvent } from './frames.ts';
+import { workPerFrame, type TraceEvent } from './frames.ts';
+import { quantile } from './report.ts';
 
 const event = (name: string, ts: number, dur: number, more: Partial<TraceEvent> = {}): TraceEvent => ({
   ...{ name, ph: 'X', ts, dur, pid: 1, tid: 2 },

@@ -50,9 +50,3 @@ function mainThreadOf(events: readonly TraceEvent[]): string | undefined {
   }
   return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0];
 }
-
-/** The value that `share` (0..1) of the values do not exceed; NaN without values. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
-}

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseCollections, type Collections } from './gc-trace.ts';
 import { load, type LoadOptions } from './load.ts';
 import { ownMb, pin, residentMb, type Started } from './processes.ts';
-import { spreadOf } from './report.ts';
+import { quantile, spreadOf } from './report.ts';
 import type { HeapResult } from './results.ts';
 import type { RoundOptions } from './rounds.ts';
 import { SCENARIOS } from './scenarios.ts';
@@ -41,8 +41,8 @@ export async function measureHeap(
     options.log(`memory and garbage collection, round ${round} of ${options.rounds}`);
     readings.push(await readMemory(target, agent, options));
     const { first, second } = await traceCollections(target, agent, options);
-    cold.push(sorted(first.scavengesMs));
-    scavenges.push(sorted(second.scavengesMs));
+    cold.push(first.scavengesMs);
+    scavenges.push(second.scavengesMs);
     others.push(second.otherMs);
   }
   return {
@@ -50,15 +50,12 @@ export async function measureHeap(
     idleOwnMb: spreadOf(readings.map(({ idleOwnMb }) => idleOwnMb)),
     afterLoadMb: spreadOf(readings.map(({ afterLoadMb }) => afterLoadMb)),
     scavenges: spreadOf(scavenges.map(({ length }) => length)).median,
-    coldScavengeP99Ms: spreadOf(cold.map(p99)),
-    scavengeP99Ms: spreadOf(scavenges.map(p99)),
-    scavengeMaxMs: spreadOf(scavenges.map((each) => each.at(-1) ?? NaN)),
+    coldScavengeP99Ms: spreadOf(cold.map((each) => quantile(each, 0.99))),
+    scavengeP99Ms: spreadOf(scavenges.map((each) => quantile(each, 0.99))),
+    scavengeMaxMs: spreadOf(scavenges.map((each) => Math.max(...each))),
     otherMs: spreadOf(others),
   };
 }
-
-const sorted = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b);
-const p99 = (inOrder: readonly number[]): number => inOrder[Math.floor(inOrder.length * 0.99)] ?? NaN;
 
 async function readMemory(target: Target, agent: Agent, options: LoadOptions): Promise<Reading> {
   const sidecar = await target.start({ agent, directory: options.directory });

@@ -6,6 +6,7 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import { RULES } from '../core/audit/rules.ts';
 import type { Check } from '../core/facts/check.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
+import { quantile } from './report.ts';
 
 /** The interval of every agent, in seconds. */
 export const INTERVAL_SECONDS = 30;
@@ -184,9 +185,4 @@ export async function load(
     connectP99Ms: quantile(connects, 0.99),
     lateMs: quantile(delays, 0.99),
   };
-}
-
-/** NaN without values. */
-function quantile(values: readonly number[], part: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? NaN;
 }

@@ -3,6 +3,7 @@
 //   node bench/open-loop.ts '{"port":4000,"request":"GET / HTTP/1.1\r\n…","bodyBytes":120,"rate":1000,"seconds":4,"warmUpSeconds":1}'
 import { connect, type Socket } from 'node:net';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { quantile } from './report.ts';
 
 export interface OpenLoop {
   port: number;
@@ -141,13 +142,11 @@ async function run(options: OpenLoop): Promise<OpenLoopResult> {
   } finally {
     for (const connection of all) connection.close();
   }
-  const at = (values: readonly number[], part: number): number =>
-    values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? NaN;
   return {
     requests: latencies.length,
-    p50Ms: at(latencies, 0.5),
-    p99Ms: at(latencies, 0.99),
-    lateP99Ms: at(late, 0.99),
+    p50Ms: quantile(latencies, 0.5),
+    p99Ms: quantile(latencies, 0.99),
+    lateP99Ms: quantile(late, 0.99),
   };
 }
 

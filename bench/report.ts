@@ -128,3 +128,9 @@ function rangeOf(spread: Spread | undefined): string {
   if (spread === undefined) return '-';
   return `${spread.median.toFixed(2)} (${spread.min.toFixed(2)}..${spread.max.toFixed(2)})`;
 }
+
+/** The value that `share` (0..1) of the values do not exceed; NaN without values. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
+}
