@@ -28,6 +28,8 @@ const AGENT_PROGRAM = `import('/programs/lingering-agent.ts');`;
 /** The same without the delay. */
 const EXITS_IMMEDIATELY = (code: number) =>
   `${AGENT_PROGRAM} process.once('SIGTERM', () => process.exit(${code}));`;
+/** Long enough for a busy kubelet, which subtracts its own delays from the time of the sidecar. */
+const LONG_GRACE = { terminationGracePeriodSeconds: 90 };
 const HOLD = { metadata: { finalizers: ['e2e.test/hold'] } };
 const RELEASE = { metadata: { finalizers: null } };
 
@@ -99,18 +101,28 @@ async function underTraffic(
   return { ...(await resultOf<Record<string, Traffic>>(name)), 'reuse, before': reuse! };
 }
 
-/** Output of a sidecar that did not exit normally, and how the containers ended: the pod is gone when a test fails. */
-async function showFailure({ metadata, status }: PodObject): Promise<void> {
-  if (status.initContainerStatuses?.every(({ state }) => state.terminated?.exitCode === 0) === true) return;
+/** The final state of a deleted pod. */
+interface EndedPod extends PodObject {
+  /** Why and when the containers ended, and the last log lines of the sidecar; null if the sidecar exited normally. */
+  failure: string[] | null;
+}
+
+async function failureOf({ metadata, status }: PodObject): Promise<string[] | null> {
+  if (status.initContainerStatuses?.every(({ state }) => state.terminated?.exitCode === 0) === true)
+    return null;
   const log = await kubectl
     .run('logs', metadata.name, '-c', 'platform-sidecar', '--tail=20', '--timestamps')
     .catch(String);
-  const ends = JSON.stringify([status.initContainerStatuses, status.containerStatuses]);
-  process.stderr.write(`${metadata.name}, deleted ${metadata.deletionTimestamp}: ${ends}\n${log}\n`);
+  const ends = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  return [
+    `deletion until ${metadata.deletionTimestamp}`,
+    ...ends.map((each) => JSON.stringify(each)),
+    ...log.trim().split('\n'),
+  ];
 }
 
 /** Waits until all containers of the deleted pod have ended, then releases the pod object and returns it. */
-async function endOf(name: string): Promise<PodObject> {
+async function endOf(name: string): Promise<EndedPod> {
   const { answer } = await eventually(
     `the end of ${name}`,
     () => kubectl.get<PodObject>('pod', name),
@@ -119,9 +131,9 @@ async function endOf(name: string): Promise<PodObject> {
         ({ state }) => state.terminated !== undefined,
       ),
   );
-  await showFailure(answer);
+  const failure = await failureOf(answer);
   await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(RELEASE));
-  return answer;
+  return { ...answer, failure };
 }
 
 /** Deletes the pod; the pod object stays until `endOf` releases it. */
@@ -134,7 +146,8 @@ const endAt = (statuses: readonly ContainerEnd[] | undefined, name: string) =>
   Date.parse(statuses?.find((each) => each.name === name)?.state.terminated?.finishedAt ?? '');
 
 /** Expects that the agent ends before the sidecar, both with exit code 0. */
-function expectOrderedExit({ status }: PodObject): void {
+function expectOrderedExit({ status, failure }: EndedPod): void {
+  expect(failure).toBeNull();
   const ends = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   expect(ends.map(({ name, state }) => ({ name, exitCode: state.terminated?.exitCode }))).toEqual([
     { name: 'platform-sidecar', exitCode: 0 },
@@ -155,7 +168,7 @@ function expectNothingLost(traffic: Traffic | undefined): void {
 /** Results of a stream and a WebSocket to a deleted pod, and the final state of the pod. */
 interface CutStreams {
   streams: Streams;
-  ended: PodObject;
+  ended: EndedPod;
 }
 
 const CUT = [
@@ -165,7 +178,7 @@ const CUT = [
 ];
 
 async function deletedUnderTraffic(): Promise<CutStreams & { traffic: Record<string, Traffic> }> {
-  const ends = Promise.withResolvers<PodObject>();
+  const ends = Promise.withResolvers<EndedPod>();
   const traffic = await underTraffic(AGENT, async (busiest) => {
     const { status } = await kubectl.get<PodObject>('pod', busiest);
     await kubectl.apply([clientPod('streams', ['stream-client.ts', `${status.podIP}:4000`])]);
@@ -187,8 +200,8 @@ async function restartedUnderTraffic(): Promise<{ before: string[]; traffic: Rec
   return { before, traffic };
 }
 
-async function sleepyUnderTraffic(): Promise<{ ended: PodObject; traffic: Record<string, Traffic> }> {
-  const ends = Promise.withResolvers<PodObject>();
+async function sleepyUnderTraffic(): Promise<{ ended: EndedPod; traffic: Record<string, Traffic> }> {
+  const ends = Promise.withResolvers<EndedPod>();
   const traffic = await underTraffic(SLEEPY, async (busiest) => {
     await deletePod(busiest);
     ends.resolve(await endOf(busiest));
@@ -234,10 +247,15 @@ export async function startDeletions(inCluster: Cluster): Promise<void> {
   await kubectl.apply([
     programsConfigMap(),
     ...[AGENT, ROLLING].flatMap((name) =>
-      lingeringDeployment(name, cluster.imageRef('example-agents'), { replicas: 2, container: { env } }),
+      lingeringDeployment(name, cluster.imageRef('example-agents'), {
+        replicas: 2,
+        spec: LONG_GRACE,
+        container: { env },
+      }),
     ),
     ...lingeringDeployment(SLEEPY, cluster.imageRef('example-agents'), {
       replicas: 2,
+      spec: LONG_GRACE,
       container: {
         args: ['-e', EXITS_IMMEDIATELY(0)],
         // A busy kubelet may run the sidecar's hook, which closes client connections, some seconds after this hook.
@@ -261,7 +279,7 @@ export function describeDeletions(): void {
   describe('a pod that is deleted under traffic', () => {
     let traffic: Record<string, Traffic>;
     let streams: Streams;
-    let ended: PodObject;
+    let ended: EndedPod;
 
     beforeAll(async () => {
       ({ traffic, streams, ended } = await runs.deleted);

@@ -75,10 +75,16 @@ export const OPTED_IN = { 'platform.io/inject': 'true' };
 export function lingeringDeployment(
   name: string,
   image: string,
-  options: { replicas?: number; annotations?: Record<string, string>; container?: KubeObject } = {},
+  options: {
+    replicas?: number;
+    annotations?: Record<string, string>;
+    spec?: KubeObject;
+    container?: KubeObject;
+  } = {},
 ): KubeObject[] {
   const template = podTemplate(name, [lingeringAgent(image, options.container)], {
     annotations: { ...OPTED_IN, ...options.annotations },
+    ...(options.spec && { spec: options.spec }),
   });
   return [
     manifestConfigMap(name, manifestOf(name)),
