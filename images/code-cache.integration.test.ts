@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
@@ -44,6 +52,27 @@ describe("the code cache of the sidecar's bundle", () => {
     const first = build(BUNDLE);
     for (const limit of ['96Mi', '192Mi', '16Gi']) expect(isAccepted(nodeOptions(limit))).toBe(true);
     expect(build(BUNDLE).equals(first)).toBe(true);
+  });
+
+  test.each([
+    ['the start', 'shutting down'],
+    ['the first readiness probe', 'draining'],
+    ['the first request', 'Keep-Alive: timeout='],
+  ])('has the code of %s', (_what, text) => {
+    // A text is in the cache if the function that contains it is.
+    expect(build(BUNDLE).includes(text)).toBe(true);
+  });
+
+  test('has no code that did not run', () => {
+    expect(build(BUNDLE).includes('failed to store proofs from control plane')).toBe(false);
+  });
+
+  test('is not written if the sidecar does not start', () => {
+    const source = join(image, 'source.js');
+    writeFileSync(source, 'process.exitCode = 1;');
+    const { status } = spawnSync(process.execPath, [FILL, source, image]);
+    expect(status).toBe(1);
+    expect(existsSync(join(image, CACHE))).toBe(false);
   });
 
   test('the bundle has only what the loader supports: ASCII, which it reads as latin1, and no import()', () => {

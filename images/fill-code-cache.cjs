@@ -1,13 +1,17 @@
 // Fills the code cache of the sidecar's image: node fill-code-cache.cjs BUNDLE DIRECTORY. Run it with the Node.js of the image, because a
-// cache is valid for one version of V8 only. It has the code that a start runs before the servers listen: the modules of the bundle and
-// the parser of manifests. Therefore the bundle is run as the init container runs it (render-policy), which ends by itself. Not as a
-// sidecar, which changes flags of V8 at its start: V8 refuses the cache of a process with other flags.
+// cache is valid for one version of V8 only. It has the code that ran in this process: the start of a sidecar, its first readiness probe
+// and its first request. These follow each other without timers, so that V8 compiles in the same order, and creates the same bytes, each
+// time.
+const { subscribe } = require('node:diagnostics_channel');
 const { mkdirSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const { createRequire } = require('node:module');
+const { connect, createServer } = require('node:net');
 const { tmpdir } = require('node:os');
 const { join, resolve } = require('node:path');
+const v8 = require('node:v8');
 const { cacheNextTo, compile, run } = require('./load-bundle.cjs');
 
+const HOST = '127.0.0.1';
 const MANIFEST = `
 apiVersion: platform.io/v1
 kind: PlatformAgent
@@ -17,18 +21,79 @@ spec:
   tools: [{ name: search }]
   guardrails: { input: [{ type: pii-detector }] }
 `;
+const PROBE = 'GET /readyz HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n';
+const REQUEST =
+  'POST /orders HTTP/1.1\r\nHost: agent\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
+const RESPONSE = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
 
 const [bundle, directory] = process.argv.slice(2).map((path) => resolve(path));
 const folder = mkdtempSync(join(tmpdir(), 'code-cache-'));
-const manifest = join(folder, 'agent.yaml');
-writeFileSync(manifest, MANIFEST);
-process.env.MANIFEST_PATH = manifest;
-process.argv = [process.execPath, bundle, 'render-policy', folder];
-
-const script = compile(bundle);
-process.once('beforeExit', () => {
-  rmSync(folder, { recursive: true });
-  mkdirSync(directory, { recursive: true });
-  if (!process.exitCode) writeFileSync(cacheNextTo(join(directory, 'bundle.js')), script.createCachedData());
+process.once('exit', () => rmSync(folder, { recursive: true }));
+const restoreFlags = watchFlags();
+const agent = createServer((socket) => socket.once('data', () => socket.write(RESPONSE)));
+const [first, second] = [createServer(), createServer()];
+listen([agent, first, second], ([agentPort, proxyPort, controlPort]) => {
+  agent.unref();
+  first.close(() => second.close(() => fill(agentPort, proxyPort, controlPort)));
 });
-run(script, bundle, createRequire(bundle));
+
+function fill(agentPort, proxyPort, controlPort) {
+  const manifest = join(folder, 'agent.yaml');
+  writeFileSync(manifest, MANIFEST);
+  Object.assign(process.env, {
+    MANIFEST_PATH: manifest,
+    UPSTREAM_URL: `http://${HOST}:${agentPort}`,
+    BIND_ADDRESS: HOST,
+    PROXY_PORT: String(proxyPort),
+    CONTROL_PLANE_PORT: String(controlPort),
+    POLICY_ENGINE: 'builtin',
+    OPENAI_API_KEY: 'unused',
+    LOG_LEVEL: 'error',
+  });
+  process.argv = [process.execPath, bundle];
+  const script = compile(bundle);
+  process.once('beforeExit', () => {
+    if (process.exitCode) return;
+    restoreFlags();
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(cacheNextTo(join(directory, 'bundle.js')), script.createCachedData());
+  });
+  subscribe('tracing:net.server.listen:asyncEnd', ({ server }) => {
+    if (server.address().port !== controlPort) return;
+    setImmediate(ask, controlPort, PROBE, () =>
+      ask(proxyPort, REQUEST, () => process.emit('SIGTERM', 'SIGTERM')),
+    );
+  });
+  run(script, bundle, createRequire(bundle));
+}
+
+/** Calls `go` with the ports of the servers when all listen. */
+function listen(servers, go, ports = []) {
+  const [server, ...others] = servers;
+  if (server === undefined) go(ports);
+  else server.listen(0, HOST, () => listen(others, go, [...ports, server.address().port]));
+}
+
+/** Sends a request, and calls `go` after a response of 200. */
+function ask(port, request, go) {
+  const socket = connect(port, HOST, () => socket.write(request));
+  socket.once('data', (response) => {
+    socket.destroy();
+    if (!String(response).startsWith('HTTP/1.1 200 ')) throw new Error(String(response));
+    go();
+  });
+}
+
+/** The sidecar changes flags of V8, which refuses the cache of a process with other flags. Returns a function that changes them back. */
+function watchFlags() {
+  const { setFlagsFromString } = v8;
+  const changed = [];
+  v8.setFlagsFromString = (flag) => {
+    changed.push(flag);
+    setFlagsFromString(flag);
+  };
+  return () => {
+    for (const flag of changed)
+      setFlagsFromString(flag.startsWith('--no-') ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`);
+  };
+}
