@@ -81,6 +81,10 @@ describe("the code cache of the sidecar's bundle", () => {
     expect(text).not.toMatch(/[^\w.$"'`]import\(/);
   });
 
+  test('the bundle has no code for development', () => {
+    expect(readFileSync(BUNDLE, 'latin1')).not.toMatch(/NODE_ENV|development\.js/);
+  });
+
   test.each<[string, () => void]>([
     ['with the cache', () => undefined],
     ['without a cache', () => rmSync(join(image, CACHE))],

@@ -35,7 +35,8 @@ const common = {
   legalComments: 'none',
   logLevel: 'warning',
   metafile: true,
-  define: { PRODUCT_VERSION: JSON.stringify(version) },
+  // Express would show stacks to clients in development, and the colours of winston's diagnostics take 6 ms of each start.
+  define: { PRODUCT_VERSION: JSON.stringify(version), 'process.env.NODE_ENV': '"production"' },
 };
 
 /**
