@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import {
   createServer as createHttp2Server,
   type Http2Server,
@@ -7,6 +7,7 @@ import {
   type ServerHttp2Session,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { bind, endOf } from '../../runtime/http-listener.ts';
 import { servePlainRequests } from '../plain-http/serve-plain-requests.ts';
 import { MAX_HEADER_FIELDS } from '../proxy/framing.ts';
@@ -60,15 +61,7 @@ export async function startLaneServer(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('request', (request, response) => serve(context, nodeClient(request, response)));
-  server.on('upgrade', (request, socket, head) => {
-    if (wantsWebSocket(request)) handleLaneUpgrade(context, request, socket as Socket, head);
-    else ignoreUpgrade(server, request, socket, head);
-  });
-  server.on('connect', (_request, socket) => {
-    socket.on('error', () => socket.destroy());
-    writeProblem(socket, { status: 405, detail: 'CONNECT is not supported on the port of the lanes' });
-  });
+  handleRequests(server, context);
   return {
     port: await bind(server, { host, port }),
     close: async (graceMs) => {
@@ -76,6 +69,34 @@ export async function startLaneServer(
       await end(graceMs);
     },
   };
+}
+
+function handleRequests(server: Server, context: LaneContext): void {
+  /** The response to the last request that Node.js has read, of each connection. */
+  const newest = new WeakMap<Duplex, ServerResponse>();
+  /**
+   * An earlier request may still wait for its response. Writing to the bare socket would then send the wrong response, and Node.js
+   * throws if a socket gets two.
+   */
+  const isFree = (socket: Duplex): boolean => {
+    const isAnswered = newest.get(socket)?.writableFinished !== false;
+    if (!isAnswered) socket.destroy();
+    return isAnswered;
+  };
+  server.on('request', (request, response) => {
+    newest.set(request.socket, response);
+    serve(context, nodeClient(request, response));
+  });
+  server.on('upgrade', (request, socket, head) => {
+    if (!isFree(socket)) return;
+    if (wantsWebSocket(request)) handleLaneUpgrade(context, request, socket as Socket, head);
+    else ignoreUpgrade(server, request, socket, head);
+  });
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => socket.destroy());
+    if (!isFree(socket)) return;
+    writeProblem(socket, { status: 405, detail: 'CONNECT is not supported on the port of the lanes' });
+  });
 }
 
 function http2ServerOf(context: LaneContext, sessions: Set<ServerHttp2Session>): Http2Server {

@@ -1,5 +1,5 @@
 import { Agent } from 'node:https';
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
 import { askRaw, until } from '../../testing/proxy-rig.ts';
 
@@ -9,12 +9,11 @@ afterEach(async () => {
   await rig.close();
 });
 
+const WEBSOCKET = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+
 /** Requests a WebSocket. Returns the response, which ends with its connection. */
 const upgrade = (more = ''): Promise<string> =>
-  askRaw(
-    rig.port,
-    `GET /openai/v1/realtime HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${more}\r\n`,
-  );
+  askRaw(rig.port, `GET /openai/v1/realtime HTTP/1.1\r\nHost: 127.0.0.1\r\n${WEBSOCKET}${more}\r\n`);
 
 async function recorded(statusCode: number): Promise<void> {
   await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
@@ -52,4 +51,22 @@ test('a WebSocket request gets 502 if the response of the vendor is not valid', 
   expect(await upgrade()).toMatch(/^HTTP\/1\.1 502 /);
   await recorded(502);
   expect(rig.egress.log.counts.get('openai')?.failed).toBe(1);
+});
+
+describe('a request that needs the bare connection ends it while an earlier request waits for its response:', () => {
+  const get = (path: string, more = ''): string =>
+    `GET /openai/v1/${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${more}\r\n`;
+  const h2c = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n';
+
+  test.each([
+    ['a WebSocket', get('realtime', WEBSOCKET)],
+    ['an upgrade that is ignored', get('second', h2c) + get('third')],
+    ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'],
+  ])('%s', async (_title, next) => {
+    rig = await startEgressRig();
+    rig.vendor.answer = (_seen, response) => void setTimeout(() => response.end(), 200);
+    expect(await askRaw(rig.port, get('models') + next, 'HTTP/1.1 ')).toBe('');
+    await until(() => rig.egress.log.newest().length === 1, 'the end of the first call');
+    expect(rig.egress.log.newest()).toMatchObject([{ path: '/v1/models', statusCode: null }]);
+  });
 });
