@@ -58,6 +58,8 @@ export async function startLaneServer(
     },
   });
   server.on('connection', (socket: Socket) => {
+    // An ignored upgrade emits 'connection' again for the same socket.
+    if (sockets.has(socket)) return;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });

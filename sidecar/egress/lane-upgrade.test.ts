@@ -1,4 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Agent } from 'node:https';
+import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
 import { askRaw, until } from '../../testing/proxy-rig.ts';
@@ -10,10 +12,12 @@ afterEach(async () => {
 });
 
 const WEBSOCKET = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+const H2C = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n';
+const get = (path: string, more = ''): string =>
+  `GET /openai/v1/${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${more}\r\n`;
 
 /** Requests a WebSocket. Returns the response, which ends with its connection. */
-const upgrade = (more = ''): Promise<string> =>
-  askRaw(rig.port, `GET /openai/v1/realtime HTTP/1.1\r\nHost: 127.0.0.1\r\n${WEBSOCKET}${more}\r\n`);
+const upgrade = (more = ''): Promise<string> => askRaw(rig.port, get('realtime', WEBSOCKET + more));
 
 async function recorded(statusCode: number): Promise<void> {
   await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
@@ -53,14 +57,30 @@ test('a WebSocket request gets 502 if the response of the vendor is not valid', 
   expect(rig.egress.log.counts.get('openai')?.failed).toBe(1);
 });
 
-describe('a request that needs the bare connection ends it while an earlier request waits for its response:', () => {
-  const get = (path: string, more = ''): string =>
-    `GET /openai/v1/${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${more}\r\n`;
-  const h2c = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n';
+test('upgrades that are ignored leave no listeners at their connection', async () => {
+  rig = await startEgressRig();
+  rig.vendor.answer = (_seen, response) => void response.end();
+  const accepted: Socket[] = [];
+  const onSocket = (message: unknown): void => void accepted.push((message as { socket: Socket }).socket);
+  subscribe('net.server.socket', onSocket);
+  const socket = connect(rig.port, '127.0.0.1').resume();
+  const listeners: (number | undefined)[] = [];
+  for (let calls = 1; calls <= 3; calls++) {
+    socket.write(get('models', H2C));
+    await until(() => rig.egress.log.newest().length === calls, 'the end of the call');
+    listeners.push(accepted.find(({ localPort }) => localPort === rig.port)?.listenerCount('close'));
+  }
+  unsubscribe('net.server.socket', onSocket);
+  socket.destroy();
+  const [first] = listeners;
+  expect(first).toBeGreaterThan(0);
+  expect(listeners).toEqual([first, first, first]);
+});
 
+describe('a request that needs the bare connection ends it while an earlier request waits for its response:', () => {
   test.each([
     ['a WebSocket', get('realtime', WEBSOCKET)],
-    ['an upgrade that is ignored', get('second', h2c) + get('third')],
+    ['an upgrade that is ignored', get('second', H2C) + get('third')],
     ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'],
   ])('%s', async (_title, next) => {
     rig = await startEgressRig();
