@@ -5,6 +5,11 @@
 const SHARE = 0.008;
 /** Unused milliseconds that are kept: a burst of connections after a quiet time is scanned without a delay. */
 const MAX_SAVED_MS = 150;
+/**
+ * Longer than any scan. The duration of a scan includes the time for which the process was stopped (`docker pause`): without a limit, an
+ * hour would prevent scans for five days.
+ */
+const MAX_COST_MS = 5_000;
 
 /** Limits the processor time of scans. Every scan that is not affordable waits until enough time has passed. */
 export class ScanBudget {
@@ -25,6 +30,6 @@ export class ScanBudget {
 
   /** Takes the milliseconds of a scan from the budget. */
   spend(ms: number): void {
-    this.#savedMs -= ms;
+    this.#savedMs -= Math.min(ms, MAX_COST_MS);
   }
 }

@@ -415,6 +415,12 @@ describe('the budget of scans', () => {
     expect(spentMs).toBeLessThan(600_000 * 0.0083);
   });
 
+  test('allows a scan some minutes after one during which the process was stopped', () => {
+    const budget = new ScanBudget(0);
+    budget.spend(3_600_000);
+    expect([budget.allows(60_000), budget.allows(660_000)]).toEqual([false, true]);
+  });
+
   test('allows a burst after a quiet time', () => {
     const budget = new ScanBudget(0);
     for (let index = 0; index < 50; index++) {
