@@ -1,6 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -232,6 +241,23 @@ describe('watchManifestFile', () => {
     writeFileSync(join(directory, 'other.yaml'), 'x');
     await readAgain();
     expect(reported).toEqual([]);
+  });
+
+  test('does not read the file again when only other files of the directory change', async () => {
+    writeFileSync(file, versionText('1.0.0'));
+    utimesSync(file, 0, 0);
+    using timers = holdTimers();
+    await watching(EVENTS);
+    const settle = (): Promise<void> => timers.pass(20);
+    await until(() => reads.length > 0, settle);
+    writeFileSync(join(directory, 'agent.log'), 'x');
+    for (let moment = 0; moment < 5; moment++) {
+      await aMoment();
+      await settle();
+    }
+    expect(reads).toHaveLength(1);
+    writeFileSync(file, versionText('1.0.1'));
+    await until(() => reads.length > 1, settle);
   });
 
   test('does not report a half-written file', async () => {

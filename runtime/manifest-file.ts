@@ -109,7 +109,8 @@ class ManifestWatch {
   readonly #settleMs: number;
   readonly #load: (path: string) => Promise<LoadedManifest>;
   #reported: string;
-  #signature = '';
+  /** Of the last reading. */
+  #signature: string | null = null;
   #watcher: FSWatcher | null = null;
   #settling: NodeJS.Timeout | undefined;
   #reading: Promise<void> = Promise.resolve();
@@ -159,17 +160,27 @@ class ManifestWatch {
     const signature = await signatureOf(this.#path);
     if (this.#options.signal.aborted) return;
     if (this.#watcher === null) this.#watchDirectory();
-    if (signature === this.#signature) return;
-    this.#signature = signature;
-    this.#scheduleRead();
+    if (this.#mayDiffer(signature)) this.#scheduleRead();
+  }
+
+  #mayDiffer(signature: string | null): boolean {
+    return signature === null || signature !== this.#signature;
   }
 
   #scheduleRead(): void {
     if (this.#options.signal.aborted) return;
     clearTimeout(this.#settling);
     this.#settling = setTimeout(() => {
-      this.#reading = this.#reading.then(() => this.#read());
+      this.#reading = this.#reading.then(() => this.#readIfChanged());
     }, this.#settleMs).unref();
+  }
+
+  /** Other files of the directory cause events, too: on a laptop, an agent may write its log next to its manifest. */
+  async #readIfChanged(): Promise<void> {
+    const signature = await signatureOf(this.#path);
+    if (this.#options.signal.aborted || !this.#mayDiffer(signature)) return;
+    this.#signature = signature;
+    await this.#read();
   }
 
   /** An invalid file may be half written. It is reported only if it is unchanged after another `settleMs`. */
@@ -190,10 +201,17 @@ function fingerprint(loaded: LoadedManifest): string {
   return loaded.ok ? loaded.hash : JSON.stringify(loaded.problems);
 }
 
-/** A string that changes whenever the file is modified or replaced. Follows symbolic links. */
-async function signatureOf(path: string): Promise<string> {
+/** Some file systems store the time of a change in steps of two seconds. */
+const COARSE_TIME_MS = 2_000;
+
+/**
+ * A string that changes whenever the file is modified or replaced. null: the file was modified so recently that a further change might
+ * not change the string. Follows symbolic links.
+ */
+async function signatureOf(path: string): Promise<string | null> {
   try {
     const { dev, ino, size, mtimeMs, ctimeMs } = await stat(path);
+    if (Math.abs(Date.now() - mtimeMs) < COARSE_TIME_MS) return null;
     return [dev, ino, size, mtimeMs, ctimeMs].join(':');
   } catch (error) {
     return codeOf(error);
