@@ -59,10 +59,9 @@ function fill(agentPort, proxyPort, controlPort) {
     writeFileSync(cacheNextTo(join(directory, 'bundle.js')), script.createCachedData());
   });
   subscribe('tracing:net.server.listen:asyncEnd', ({ server }) => {
+    // The sidecar starts this server last.
     if (server.address().port !== controlPort) return;
-    setImmediate(ask, controlPort, PROBE, () =>
-      ask(proxyPort, REQUEST, () => process.emit('SIGTERM', 'SIGTERM')),
-    );
+    ask(controlPort, PROBE, () => ask(proxyPort, REQUEST, () => process.emit('SIGTERM', 'SIGTERM')));
   });
   run(script, bundle, createRequire(bundle));
 }
