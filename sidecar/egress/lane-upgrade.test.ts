@@ -1,8 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Agent } from 'node:https';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
+import { holdTimers } from '../../testing/held-timers.ts';
 import { askRaw, until } from '../../testing/proxy-rig.ts';
 
 let rig: EgressRig;
@@ -55,6 +57,45 @@ test('a WebSocket request gets 502 if the response of the vendor is not valid', 
   expect(await upgrade()).toMatch(/^HTTP\/1\.1 502 /);
   await recorded(502);
   expect(rig.egress.log.counts.get('openai')?.failed).toBe(1);
+});
+
+test('an agent that leaves before the vendor has responded ends the call', async () => {
+  rig = await startEgressRig();
+  const closed = new Promise<void>((resolve) =>
+    rig.vendor.server.on('upgrade', (_request, socket: Socket) => {
+      // A handler that waits for the rest of the request also reads its end.
+      socket
+        .on('close', () => resolve())
+        .on('end', () => socket.end())
+        .resume();
+      agent.end();
+    }),
+  );
+  const agent = connect(rig.port, '127.0.0.1', () => agent.write(get('realtime', WEBSOCKET)));
+  await closed;
+  await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
+  expect(rig.egress.log.newest()).toMatchObject([{ statusCode: null }]);
+});
+
+test('the response of a vendor that does not switch protocols has no time limit', async () => {
+  rig = await startEgressRig();
+  let sendRest = (): void => undefined;
+  rig.vendor.server.on('upgrade', (_request, socket) => {
+    socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 8\r\n\r\nhalf');
+    sendRest = () => void socket.write('rest');
+  });
+  using timers = holdTimers();
+  let text = '';
+  const agent = connect(rig.port, '127.0.0.1', () => agent.write(get('realtime', WEBSOCKET)));
+  const closed = once(
+    agent.setEncoding('latin1').on('data', (part: string) => (text += part)),
+    'close',
+  );
+  await until(() => text.endsWith('half'), 'half of the body');
+  await timers.pass(60_000);
+  sendRest();
+  await closed;
+  expect(text).toMatch(/^HTTP\/1\.1 403 [^]*halfrest$/);
 });
 
 test('upgrades that are ignored leave no listeners at their connection', async () => {

@@ -5,10 +5,11 @@ import type { Duplex } from 'node:stream';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import { hostPortOf } from '../../core/facts/address.ts';
 import { frame } from '../proxy/framing.ts';
-import { pairsOf, printable } from '../proxy/headers.ts';
+import { printable } from '../proxy/headers.ts';
 import { OVERLOAD, writeProblem } from '../proxy/problem-response.ts';
-import { holdWhilePaused } from '../proxy/upgrade-response.ts';
+import { holdWhilePaused, switchProtocols } from '../proxy/upgrade-response.ts';
 import type { UpstreamFailure } from '../proxy/upstream.ts';
+import { watchEarly } from '../proxy/watch-early.ts';
 import { NO_FACTS } from './lane-call.ts';
 import type { LaneContext, OpenLane } from './lane-context.ts';
 import { admit } from './lane-entrance.ts';
@@ -24,8 +25,8 @@ interface Passage {
   route: LaneRoute;
   request: IncomingMessage;
   client: Socket;
-  /** Bytes of the client after its request. */
-  head: Buffer;
+  /** Stops watching the client while it waits for the upstream. */
+  stopWatch: () => void;
   statusCode: number | null;
 }
 
@@ -44,7 +45,14 @@ export function handleLaneUpgrade(
     return;
   }
   const { open, route, headBytes } = result.admitted;
-  const passage: Passage = { open, route, request, client, head, statusCode: null };
+  const passage: Passage = {
+    open,
+    route,
+    request,
+    client,
+    stopWatch: watchEarly(client, head),
+    statusCode: null,
+  };
   record(context, passage, headBytes);
   connect(context, passage);
 }
@@ -77,10 +85,9 @@ function connect(context: LaneContext, passage: Passage): void {
   }
   outgoing.maxHeadersCount = 0;
   const timer = setTimeout(() => outgoing.destroy(new Error('no response to the handshake')), HANDSHAKE_MS);
-  outgoing.once('close', () => clearTimeout(timer));
+  for (const event of ['upgrade', 'response', 'close']) outgoing.once(event, () => clearTimeout(timer));
   client.once('close', () => outgoing.destroy());
   outgoing.on('upgrade', (incoming, socket, rest) => {
-    clearTimeout(timer);
     open.outages.ended();
     switchTo(context, passage, { incoming, socket, rest });
   });
@@ -120,23 +127,15 @@ interface Switched {
 }
 
 function switchTo({ load }: LaneContext, passage: Passage, { incoming, socket, rest }: Switched): void {
-  const { client, head } = passage;
+  const { client } = passage;
   passage.statusCode = 101;
-  const lines = pairsOf(clientHeaders(incoming.rawHeaders, false)).map(
-    ([name, value]) => `${name}: ${value}\r\n`,
-  );
-  client.write(
-    `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${lines.join('')}\r\n`,
-    'latin1',
-  );
-  if (rest.length > 0) client.write(rest);
-  if (head.length > 0) socket.write(head);
+  passage.stopWatch();
+  if (rest.length > 0) socket.unshift(rest);
   socket.on('error', () => client.destroy());
   socket.once('close', () => client.destroySoon());
   client.once('close', () => socket.destroy());
   holdWhilePaused(load, client, [socket, client]);
-  socket.pipe(client);
-  client.pipe(socket);
+  switchProtocols(client, socket, clientHeaders(incoming.rawHeaders, false));
 }
 
 /** The upstream did not switch: its response is passed on, and the connection ends. */

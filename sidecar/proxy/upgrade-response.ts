@@ -6,7 +6,7 @@ import type { Verdict } from '../../core/policy/verdict.ts';
 import type { Recording } from '../audit/recording.ts';
 import { answerViolation, withViolations } from '../policy/violation-answer.ts';
 import { cutOff } from './connection-end.ts';
-import { printable, responseHeaders, type HeaderList } from './headers.ts';
+import { pairsOf, printable, responseHeaders, type HeaderList } from './headers.ts';
 import type { Holder, LoadLimits } from './load-limits.ts';
 import { writeProblem } from './problem-response.ts';
 import type { ProxyContext } from './proxy-context.ts';
@@ -121,6 +121,17 @@ export function fail(passage: Passage, kind: UpstreamFailureKind): void {
   recording.failed(kind);
   passage.statusCode = problem.status;
   recording.bytesOut(writeProblem(client, { ...problem, requestId }));
+}
+
+/** Passes the switch to WebSocket on to the client with these headers, and connects both sides. */
+export function switchProtocols(client: Socket, upstream: Duplex, headers: HeaderList): void {
+  const lines = pairsOf(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  client.write(
+    `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${lines.join('')}\r\n`,
+    'latin1',
+  );
+  upstream.pipe(client);
+  client.pipe(upstream);
 }
 
 /** Registers the connection as stuck while `pipe` pauses one side because the other side does not read. */

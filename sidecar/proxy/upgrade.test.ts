@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
-import { connect, type AddressInfo, type Socket } from 'node:net';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { Agent, type Server } from 'node:http';
+import { connect, Socket, type AddressInfo } from 'node:net';
+import type { Server as TlsServer } from 'node:tls';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '../../runtime/clock.ts';
 import { eachRequest } from '../../testing/each-request.ts';
@@ -16,9 +17,11 @@ import {
   type ProxyRig,
   type RigOptions,
 } from '../../testing/proxy-rig.ts';
+import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {
+  jest.restoreAllMocks();
   await rig.close();
 });
 
@@ -270,10 +273,71 @@ test('passes headers on unchanged whose names are properties of every object', a
     });
   });
   const text = await askRaw(rig.port, handshake('Upgrade: websocket\r\nConstructor: 1\r\n__proto__: 2\r\n'));
-  expect(seen).toContain('\r\nconstructor: 1\r\n__proto__: 2\r\n');
+  expect(seen).toContain('\r\nConstructor: 1\r\n__proto__: 2\r\n');
   expect(text).toContain('\r\nConstructor: 3\r\n');
   expect(seen + text).not.toContain('native code');
 });
+
+const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';
+
+test('passes the headers of a switch on in their order, with their case, repeated lines and all bytes', async () => {
+  const lines = 'X-Agent: 1\r\nset-cookie: a=1\r\nSet-Cookie: b=\xe9\r\n';
+  rig = await startRawRig((socket) =>
+    eachRequest(socket, () => socket.end(`${SWITCH}${lines}\r\n`, 'latin1')),
+  );
+  const text = await askRaw(rig.port, handshake('Upgrade: websocket\r\nX-Request-Id: ws-3\r\n'));
+  expect(text).toBe(`${SWITCH}${lines}X-Request-Id: ws-3\r\n\r\n`);
+});
+
+test('sends no announcement of trailers, which such a request does not have', async () => {
+  const seen: Seen[] = [];
+  await startEcho(seen);
+  await askRaw(rig.port, handshake('Upgrade: websocket\r\nTrailer: X-Sum\r\nX-Own: 1\r\n'), '101');
+  expect(seen[0]?.headers).toMatchObject({ 'x-own': '1' });
+  expect(seen[0]?.headers).not.toHaveProperty('trailer');
+});
+
+test('responds with 502 if the request cannot be sent', async () => {
+  await startEcho();
+  jest.spyOn(Agent.prototype, 'createConnection').mockImplementation(() => {
+    throw new Error('thrown');
+  });
+  expect(await askRaw(rig.port, handshake('Upgrade: websocket\r\n'))).toMatch(/^HTTP\/1.1 502 /);
+  expect(await completedEntry(rig)).toMatchObject({ statusCode: 502 });
+});
+
+test('responds with 504 if the agent accepts no connection for ten seconds', async () => {
+  await startEcho();
+  let isCalled = false;
+  jest.spyOn(Agent.prototype, 'createConnection').mockImplementation(() => {
+    isCalled = true;
+    return Object.assign(new Socket(), { connecting: true });
+  });
+  using timers = holdTimers();
+  const text = askRaw(rig.port, handshake('Upgrade: websocket\r\n'));
+  await until(() => isCalled, 'the connection');
+  await timers.pass(9_999);
+  expect(rig.log).toEqual([]);
+  await timers.pass(1);
+  expect(await text).toMatch(/^HTTP\/1.1 504 /);
+  expect(await completedEntry(rig)).toMatchObject({ statusCode: 504 });
+});
+
+test.each([
+  ['127.0.0.1', 101],
+  ['shop.test', 502],
+])(
+  'checks the certificate of an agent with TLS for its own host, not for the Host header: %s',
+  async (name, status) => {
+    const validity = { now: new Date(), days: 1 };
+    const ca = await issueCa(validity);
+    const tls = { ...(await issueLeaf(ca, [name], validity)), ca: ca.cert };
+    rig = await startRawRig((socket) => eachRequest(socket, () => socket.end(`${SWITCH}\r\n`)), { tls });
+    (rig.agent as TlsServer).on('tlsClientError', () => undefined);
+    const bytes = handshake('Upgrade: websocket\r\n').replace('Host: a', 'Host: shop.test');
+    expect(await askRaw(rig.port, bytes)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  },
+);
 
 test('records a WebSocket that the agent resets as aborted, and does not time out a silent WebSocket', async () => {
   using timers = holdTimers();

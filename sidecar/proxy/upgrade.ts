@@ -1,74 +1,127 @@
-import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
-import { Agent as TlsAgent } from 'node:https';
+import { Agent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createProxyServer } from 'http-proxy-3';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
+import { hostPortOf } from '../../core/facts/address.ts';
 import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
-import { ChunkStore } from '../../runtime/chunk-store.ts';
 import { agentRequest } from './agent-request.ts';
 import { frame } from './framing.ts';
-import { recordOf, valuesOf } from './headers.ts';
+import { valuesOf, without, type HeaderList } from './headers.ts';
 import { costOfHead, type LoadLimits } from './load-limits.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { OVERLOAD, writeProblem } from './problem-response.ts';
 import { requestIdOf } from './request-id.ts';
-import { fail, holdWhilePaused, judge, relay, type Passage } from './upgrade-response.ts';
+import { fail, holdWhilePaused, judge, relay, switchProtocols, type Passage } from './upgrade-response.ts';
 import { connectTimeoutOf, UNBUFFERED, type UpstreamOptions } from './upstream.ts';
+import { watchEarly } from './watch-early.ts';
 
-export type Upgrader = ReturnType<typeof createUpgrader>;
-
-/** Maximum bytes that a client may send before the agent has switched protocols. Normally there are none. */
-const MAX_EARLY_BYTES = 16 * 1024;
+/** Milliseconds until the first probe of an idle connection, which detects an agent that has vanished. */
+const PROBE_MS = 60_000;
 /** How long a side may read the last bytes after the other side has disconnected. */
 const LINGER_MS = 5_000;
 
+export interface Upgrader {
+  handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Cuts the connections that are still open. */
+  close(): void;
+}
+
 /** Proxies WebSocket connections to the agent and rejects invalid WebSocket requests. */
-export function createUpgrader(context: ProxyContext, { url, timeoutMs }: UpstreamOptions) {
-  // toProxy: passes the path unchanged. Otherwise the path is parsed as a URL, which removes dot segments.
-  const connectTimeout = connectTimeoutOf({ timeoutMs });
-  const agent = agentOf(url);
-  const proxy = createProxyServer({ target: url.href, xfwd: false, toProxy: true, connectTimeout, agent });
-  const passages = new Map<IncomingMessage, Passage>();
-
-  proxy.on('proxyReqWs', (outgoing, request) => {
-    const passage = passages.get(request);
-    if (passage === undefined) return;
-    prepare(outgoing, passage, timeoutMs);
-    awaitResponse(context, outgoing, passage);
-  });
-  proxy.on('error', (error, request) => {
-    const passage = passages.get(request);
-    if (passage === undefined || passage.statusCode !== undefined) return;
-    const kind = failureOf(error, passage);
-    context.outages.failed({ kind, error }, passage.requestId);
-    fail(passage, kind);
-  });
-
+export function createUpgrader(context: ProxyContext, options: UpstreamOptions): Upgrader {
+  const send = senderTo(options);
+  const passages = new Set<Passage>();
   return {
-    handle(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    handle(request, socket, head) {
       const admitted = admit(context, request, socket as Socket);
       if (admitted === null) return;
-      socket.once('close', () => leave(context.load, admitted));
-      const passage = { ...admitted, stopWatch: watch(admitted.client, head) };
-      passages.set(request, passage);
-      passage.client.once('close', () => {
-        passages.delete(request);
+      const { client } = admitted.passage;
+      const passage = { ...admitted.passage, stopWatch: watchEarly(client, head) };
+      passages.add(passage);
+      client.once('close', () => {
+        leave(context.load, passage);
+        passages.delete(passage);
         if (passage.judging === null) finish(context, passage);
         else void passage.judging.then(() => finish(context, passage));
       });
-      proxy.ws(request, passage.client, Buffer.alloc(0));
+      try {
+        connect(context, passage, send(admitted.target), options);
+      } catch (error) {
+        // Otherwise the error would end the process.
+        failed(context, passage, error as Error);
+      }
     },
-    /** Cuts the connections that are still open. */
-    close(): void {
-      for (const { client } of passages.values()) client.destroy();
+    close() {
+      for (const { client } of passages) client.destroy();
     },
   };
 }
 
-function agentOf({ protocol }: URL): Agent {
-  const options = { keepAlive: false, ...UNBUFFERED };
-  return protocol === 'https:' ? new TlsAgent(options) : new Agent(options);
+/** What the agent is asked for. */
+interface Target {
+  path: string;
+  headers: HeaderList;
+}
+
+function senderTo({ url, tls }: UpstreamOptions): (target: Target) => ClientRequest {
+  const isTls = url.protocol === 'https:';
+  const agentOptions = { keepAlive: false, ...UNBUFFERED };
+  const options = {
+    ...hostPortOf(url),
+    agent: isTls ? new TlsAgent(agentOptions) : new Agent(agentOptions),
+    setHost: false,
+    ...tls,
+  };
+  const prefix = url.pathname.replace(/\/$/, '');
+  const send = isTls ? httpsRequest : httpRequest;
+  return ({ path, headers }) =>
+    send({
+      ...options,
+      path: prefix + path,
+      // Node.js rejects a request that announces trailers and has no body.
+      headers: [...without(headers, 'trailer'), 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
+    });
+}
+
+/** Sends the request, and handles what the agent responds. */
+function connect(
+  context: ProxyContext,
+  passage: Passage,
+  outgoing: ClientRequest,
+  options: UpstreamOptions,
+): void {
+  const { client } = passage;
+  // Node would silently drop response headers above its limit.
+  outgoing.maxHeadersCount = 0;
+  client.once('close', () => outgoing.destroy());
+  limitConnect(outgoing, passage, connectTimeoutOf(options));
+  if (options.timeoutMs !== null) limitWait(outgoing, passage, options.timeoutMs);
+  outgoing.on('upgrade', (incoming, agent: Socket, rest) => {
+    passage.agent = agent;
+    passage.atSwitch = { read: agent.bytesRead - rest.length, written: agent.bytesWritten };
+    agent
+      .setKeepAlive(true, PROBE_MS)
+      .on('error', () => (passage.isCut = true))
+      .once('close', () => closeAbandoned(client));
+    switched(context, passage, agent);
+    const pass = (headers: string[]): void => {
+      if (rest.length > 0) agent.unshift(rest);
+      switchProtocols(client, agent, headers);
+    };
+    judge(context, passage, { incoming, source: agent, pass });
+  });
+  outgoing.on('response', (incoming) => relay(context, passage, incoming));
+  outgoing.on('error', (error) => {
+    if (passage.statusCode === undefined && !client.destroyed) failed(context, passage, error);
+  });
+  outgoing.end();
+}
+
+function failed({ outages }: ProxyContext, passage: Passage, error: Error): void {
+  const { isTimedOut, isConnected, requestId } = passage;
+  const kind: UpstreamFailureKind = isTimedOut ? 'timeout' : isConnected ? 'broken' : 'unreachable';
+  outages.failed({ kind, error }, requestId);
+  fail(passage, kind);
 }
 
 function leave(load: LoadLimits, { headBytes }: Pick<Passage, 'headBytes'>): void {
@@ -76,12 +129,12 @@ function leave(load: LoadLimits, { headBytes }: Pick<Passage, 'headBytes'>): voi
   load.giveBackHead(headBytes);
 }
 
-/** Rejects invalid requests. Rewrites the head of a valid request and starts its audit entry. */
+/** Rejects invalid requests, and starts the audit entry of a valid one. */
 function admit(
   context: ProxyContext,
   request: IncomingMessage,
   client: Socket,
-): Omit<Passage, 'stopWatch'> | null {
+): { passage: Omit<Passage, 'stopWatch'>; target: Target } | null {
   client.on('error', () => client.destroy());
   const framed = frame(request);
   if (!framed.ok) {
@@ -102,10 +155,7 @@ function admit(
   const requestId = requestIdOf(request.rawHeaders, context.audit.ring);
   const recording = context.audit.arrive({ requestId, method: 'GET', target: framed.path });
   const traceparent = context.traces?.join(request.rawHeaders, requestId) ?? null;
-  const { headers } = agentRequest(request, framed, { requestId, traceparent });
-  request.url = framed.path;
-  request.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
-  return {
+  const passage = {
     request,
     recording,
     requestId,
@@ -117,32 +167,7 @@ function admit(
     isConnected: false,
     judging: null,
   };
-}
-
-/**
- * A socket must be read to detect that the client has disconnected. This function reads it until the agent has switched
- * protocols. Early bytes are put back for the library.
- */
-function watch(client: Socket, head: Buffer): () => void {
-  const early = new ChunkStore();
-  const take = (chunk: Buffer): void => {
-    early.add(chunk);
-    if (early.bytes > MAX_EARLY_BYTES) client.destroy();
-  };
-  if (head.length > 0) take(head);
-  const leave = (): void => void client.destroy();
-  client.on('data', take).on('end', leave);
-  return () => {
-    client.off('data', take).off('end', leave).pause();
-    if (early.bytes > 0) client.unshift(early.take());
-  };
-}
-
-/** Removes the library's listeners, which would switch before the agent's head is judged. Returns a function that runs them. */
-function deferUpgrade(outgoing: ClientRequest, own: readonly unknown[]): (...upgrade: unknown[]) => void {
-  const theirs = outgoing.listeners('upgrade').filter((each) => !own.includes(each));
-  for (const each of theirs) outgoing.off('upgrade', each as () => void);
-  return (...upgrade) => theirs.forEach((each) => void Reflect.apply(each, outgoing, upgrade));
+  return { passage, target: agentRequest(request, framed, { requestId, traceparent }) };
 }
 
 /**
@@ -153,56 +178,24 @@ function closeAbandoned(socket: Socket): void {
   const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once('close', () => clearTimeout(cut));
   socket.end();
-  // After the library has removed its pipe, which pauses the socket.
+  // After the end of the pipe, which pauses the socket.
   setImmediate(() => socket.resume());
 }
 
-function prepare(outgoing: ClientRequest, passage: Passage, timeoutMs: number | null): void {
-  // Node would silently drop response headers above its limit.
-  outgoing.maxHeadersCount = 0;
-  // The library closes the agent's side only after the agent has switched protocols.
-  passage.client.once('close', () => outgoing.destroy());
-  if (timeoutMs !== null) limitWait(outgoing, passage, timeoutMs);
-  recordConnection(outgoing, passage);
-}
-
-function awaitResponse(context: ProxyContext, outgoing: ClientRequest, passage: Passage): void {
-  let carry: (...upgrade: unknown[]) => void = () => undefined;
-  outgoing.on('upgrade', (incoming, agent, head: Buffer) => {
-    passage.agent = agent;
-    passage.atSwitch = { read: agent.bytesRead - head.length, written: agent.bytesWritten };
-    agent.on('error', () => (passage.isCut = true)).once('close', () => closeAbandoned(passage.client));
-    switched(context, passage, agent);
-    const pass = (headers: string[]): void => {
-      // The library writes these headers to the client.
-      incoming.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
-      carry(incoming, agent, head);
-    };
-    judge(context, passage, { incoming, source: agent, pass });
-  });
-  const own = outgoing.listeners('upgrade');
-  process.nextTick(() => {
-    carry = deferUpgrade(outgoing, own);
-    // The library's own 'response' listener handles neither slow clients nor truncated responses.
-    outgoing.removeAllListeners('response').on('response', (incoming) => relay(context, passage, incoming));
-  });
-}
-
-function recordConnection(outgoing: ClientRequest, passage: Passage): void {
-  const connected = (): void => {
-    passage.isConnected = true;
-    passage.recording.sent();
-  };
-  outgoing.once('socket', (agent) => {
-    if (agent.connecting) agent.once('connect', connected);
-    else connected();
-  });
-}
-
-/** The kind of a failure without a response. */
-function failureOf(error: Error, { isTimedOut, isConnected }: Passage): UpstreamFailureKind {
-  if (isTimedOut || (error as NodeJS.ErrnoException).code === 'ECONNECT_TIMEOUT') return 'timeout';
-  return isConnected ? 'broken' : 'unreachable';
+/** Limits the time to the connection. */
+function limitConnect(outgoing: ClientRequest, passage: Passage, timeoutMs: number): void {
+  const timer = setTimeout(() => {
+    passage.isTimedOut = true;
+    outgoing.destroy(new Error(`no connection within ${timeoutMs} ms`));
+  }, timeoutMs);
+  outgoing.once('close', () => clearTimeout(timer));
+  outgoing.once('socket', (agent) =>
+    agent.once('connect', () => {
+      clearTimeout(timer);
+      passage.isConnected = true;
+      passage.recording.sent();
+    }),
+  );
 }
 
 /** Limits the time to the first byte of the agent's response. An open WebSocket may be idle without limit. */
