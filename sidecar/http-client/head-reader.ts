@@ -13,8 +13,10 @@ const CR = 13;
 /** Characters of a line break. */
 const LINE_BREAK = 2;
 const SPACE = 32;
-const TAB = 9;
 const ZERO = 48;
+
+/** A tab between a value and the end of its line. */
+const TAB_AT_END = /\t *$/;
 
 /** The first characters of every status line. */
 const PROTOCOL = 'HTTP/';
@@ -150,7 +152,7 @@ export class HeadReader {
     let value = withoutBlanks(text, colon + 1, to);
     // Other parsers do not see chunks then, so the coding is not accepted.
     const isCoding = name.length === 17 && name.toLowerCase() === 'transfer-encoding';
-    if (isCoding && value !== '' && text.charCodeAt(to - 1) === TAB) value += '\t';
+    if (isCoding && value !== '' && TAB_AT_END.test(text.slice(colon, to))) value += '\t';
     if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
       throw new InvalidResponse('a header is invalid');
     const whole = text.slice(from, to + LINE_BREAK);

@@ -107,6 +107,15 @@ describe('limits:', () => {
   });
 });
 
+// Other parsers see a coding that they do not know, and read until the end of the connection.
+test.each(['chunked\t', 'chunked \t', 'chunked\t ', 'chunked\t  \t '])(
+  'a coding with a tab behind it is refused: %j',
+  (coding) => {
+    const result = read(`${ok(`Transfer-Encoding: ${coding}`)}2\r\nok\r\n0\r\n\r\n`);
+    expect(result).toMatchObject({ body: '', isComplete: false, persists: false });
+  },
+);
+
 test('bytes after a response are not read', () => {
   const reader = new ResponseReader();
   const ignore = (): void => undefined;
