@@ -23,6 +23,7 @@ const REFUSALS: readonly [error: string, has: RegExp][] = [
   ['a line ends without CR', /(?:^|\r\n\r\n)\r*\n/],
   // The other parsers accept CR before the end of a status line.
   ['CR in the reason phrase', /^HTTP\/.*\r[^\n]/m],
+  ['the status is not a number of three digits', /^HTTP\/\d\.\d \d{3}\r[^\n]/m],
   // Node.js cannot pass on such a status.
   ['the status is not a number of three digits', /^HTTP\/\d\.\d 0\d\d/m],
   // The proxy removes Transfer-Encoding, so it would pass on a body in a coding that nothing names.
