@@ -88,6 +88,11 @@ export function relay(context: ProxyContext, passage: Passage, incoming: Incomin
 }
 
 function relayWith(headers: string[], incoming: IncomingMessage, passage: Passage): void {
+  // Cut while it was judged: it would never end, and the client would wait for it.
+  if (incoming.destroyed) {
+    fail(passage, 'broken');
+    return;
+  }
   const response = lastResponse(passage);
   try {
     response.writeHead(passage.statusCode ?? 0, printable(incoming.statusMessage ?? ''), headers);

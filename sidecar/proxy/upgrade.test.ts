@@ -4,6 +4,7 @@ import { connect, Socket, type AddressInfo } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
+import type { PolicyAnswer } from '../../core/policy/engine.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { eachRequest } from '../../testing/each-request.ts';
 import { holdTimers } from '../../testing/held-timers.ts';
@@ -338,6 +339,35 @@ test.each([
     expect(await askRaw(rig.port, bytes)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   },
 );
+
+describe('an agent that leaves while its head is judged', () => {
+  const REPORT = 'X-Platform-Tools-Called: pay\r\n';
+  /** Sends this response. The agent disconnects while the policy engine evaluates it. */
+  const startLeaving = async (response: string, denials: string[], leave: 'end' | 'resetAndDestroy') => {
+    let agent: Socket | null = null;
+    const evaluate = async (): Promise<PolicyAnswer> => {
+      agent?.[leave]();
+      await aMoment();
+      return { state: 'answered', denials };
+    };
+    rig = await startRawRig(
+      (socket) => {
+        agent = socket;
+        eachRequest(socket, () => socket.write(response, 'latin1'));
+      },
+      { engine: { evaluate }, mode: 'enforce' },
+    );
+  };
+
+  test.each(['end', 'resetAndDestroy'] as const)(
+    'leads to 502 if its response is incomplete: %s',
+    async (leave) => {
+      await startLeaving(`HTTP/1.1 403 No\r\n${REPORT}Content-Length: 100\r\n\r\nhalf`, [], leave);
+      expect(await askRaw(rig.port, handshake('Upgrade: websocket\r\n'))).toMatch(/^HTTP\/1.1 502 /);
+      expect(await completedEntry(rig)).toMatchObject({ statusCode: 502, upstreamStatusCode: 403 });
+    },
+  );
+});
 
 test('records a WebSocket that the agent resets as aborted, and does not time out a silent WebSocket', async () => {
   using timers = holdTimers();
