@@ -367,6 +367,19 @@ describe('an agent that leaves while its head is judged', () => {
       expect(await completedEntry(rig)).toMatchObject({ statusCode: 502, upstreamStatusCode: 403 });
     },
   );
+
+  test.each([['last'], ['']])('has its switch passed on, with the bytes after it: "%s"', async (bytes) => {
+    await startLeaving(`${SWITCH}${REPORT}\r\n${bytes}`, [], 'end');
+    const text = await askRaw(rig.port, handshake('Upgrade: websocket\r\nX-Request-Id: ws-4\r\n'));
+    expect(text).toBe(`${SWITCH}X-Request-Id: ws-4\r\n\r\n${bytes}`);
+    expect(await completedEntry(rig)).toMatchObject({ statusCode: 101, bytesOut: bytes.length });
+  });
+
+  test('has its switch blocked', async () => {
+    await startLeaving(`${SWITCH}${REPORT}\r\nlast`, ['no'], 'end');
+    expect(await askRaw(rig.port, handshake('Upgrade: websocket\r\n'))).toMatch(/^HTTP\/1.1 403 /);
+    expect(await completedEntry(rig)).toMatchObject({ statusCode: 403, outcome: 'deny' });
+  });
 });
 
 test('records a WebSocket that the agent resets as aborted, and does not time out a silent WebSocket', async () => {

@@ -41,8 +41,7 @@ export function createUpgrader(context: ProxyContext, options: UpstreamOptions):
       client.once('close', () => {
         leave(context.load, passage);
         passages.delete(passage);
-        if (passage.judging === null) finish(context, passage);
-        else void passage.judging.then(() => finish(context, passage));
+        afterJudging(passage, () => finish(context, passage));
       });
       try {
         connect(context, passage, send(admitted.target), options);
@@ -102,12 +101,11 @@ function connect(
     agent
       .setKeepAlive(true, PROBE_MS)
       .on('error', () => (passage.isCut = true))
-      .once('close', () => closeAbandoned(client));
+      .once('close', () => afterJudging(passage, () => closeAbandoned(client)));
+    // At once: without these bytes, a socket that ends while its head is judged would be over.
+    if (rest.length > 0) agent.unshift(rest);
     switched(context, passage, agent);
-    const pass = (headers: string[]): void => {
-      if (rest.length > 0) agent.unshift(rest);
-      switchProtocols(client, agent, headers);
-    };
+    const pass = (headers: string[]): void => switchProtocols(client, agent, headers);
     judge(context, passage, { incoming, source: agent, pass });
   });
   outgoing.on('response', (incoming) => relay(context, passage, incoming));
@@ -168,6 +166,12 @@ function admit(
     judging: null,
   };
   return { passage, target: agentRequest(request, framed, { requestId, traceparent }) };
+}
+
+/** Calls `go` once the agent's head is judged and the verdict is applied. */
+function afterJudging({ judging }: Passage, go: () => void): void {
+  if (judging === null) go();
+  else void judging.then(go);
 }
 
 /**
