@@ -18,6 +18,7 @@ import { manifestText } from '../testing/manifests/manifest-text.ts';
 import { aMoment } from '../testing/moment.ts';
 import {
   loadManifestFile,
+  unreadableManifest,
   watchManifestFile,
   type LoadedManifest,
   type WatchOptions,
@@ -258,6 +259,25 @@ describe('watchManifestFile', () => {
     expect(reads).toHaveLength(1);
     writeFileSync(file, versionText('1.0.1'));
     await until(() => reads.length > 1, settle);
+  });
+
+  test('reads a file again that could not be read, although it is unchanged', async () => {
+    writeFileSync(file, versionText('1.0.0'));
+    utimesSync(file, 0, 0);
+    let isBroken = false;
+    const load = async (path: string): Promise<LoadedManifest> =>
+      isBroken ? unreadableManifest(path, 'cannot be read: EMFILE') : loadManifestFile(path);
+    const reported = await watching({ ...POLL, load });
+    isBroken = true;
+    writeFileSync(file, versionText('1.0.1'));
+    utimesSync(file, 0, 0);
+    await until(() => reported.length === 1);
+    isBroken = false;
+    await until(() => reported.length === 2);
+    expect(reported).toMatchObject([
+      { ok: false },
+      { ok: true, manifest: { metadata: { version: '1.0.1' } } },
+    ]);
   });
 
   test('does not report a half-written file', async () => {

@@ -109,7 +109,7 @@ class ManifestWatch {
   readonly #settleMs: number;
   readonly #load: (path: string) => Promise<LoadedManifest>;
   #reported: string;
-  /** Of the last reading. */
+  /** Of the last reading. null: none, or the file must be read again. */
   #signature: string | null = null;
   #watcher: FSWatcher | null = null;
   #settling: NodeJS.Timeout | undefined;
@@ -186,6 +186,8 @@ class ManifestWatch {
   /** An invalid file may be half written. It is reported only if it is unchanged after another `settleMs`. */
   async #read(suspected = ''): Promise<void> {
     const loaded = await this.#load(this.#path);
+    // The cause may pass without a change of the file, for example if the process has no file descriptor left.
+    if (!loaded.ok && loaded.unreadable === true) this.#signature = null;
     const found = fingerprint(loaded);
     if (this.#options.signal.aborted || found === this.#reported) return;
     if (!loaded.ok && found !== suspected) {
