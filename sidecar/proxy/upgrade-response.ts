@@ -10,7 +10,7 @@ import { pairsOf, printable, responseHeaders, type HeaderList } from './headers.
 import type { Holder, LoadLimits } from './load-limits.ts';
 import { writeProblem } from './problem-response.ts';
 import type { ProxyContext } from './proxy-context.ts';
-import { FAILURE_RESPONSES } from './upstream.ts';
+import { FAILURE_RESPONSES, internalFailure } from './upstream.ts';
 
 /** One upgrade request to the agent, with its connection. */
 export interface Passage {
@@ -66,9 +66,19 @@ export function judge(
     source.destroy();
     if (!client.destroyed) block(passage, headers, verdict.denials);
   };
-  const verdict = context.policy.judge(recording.entry, platform);
-  if (verdict instanceof Promise) passage.judging = verdict.then(decide);
-  else decide(verdict);
+  // Otherwise the error would end the process.
+  const failed = (error: unknown): void => {
+    source.destroy();
+    context.outages.failed(internalFailure(error), passage.requestId);
+    if (!client.destroyed) fail(passage, 'broken');
+  };
+  try {
+    const verdict = context.policy.judge(recording.entry, platform);
+    if (verdict instanceof Promise) passage.judging = verdict.then(decide).catch(failed);
+    else decide(verdict);
+  } catch (error) {
+    failed(error);
+  }
 }
 
 function block(passage: Passage, headers: HeaderList, denials: readonly string[]): void {

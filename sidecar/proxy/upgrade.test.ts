@@ -340,6 +340,10 @@ test.each([
   },
 );
 
+function raise(): never {
+  throw new Error('thrown');
+}
+
 describe('an agent that leaves while its head is judged', () => {
   const REPORT = 'X-Platform-Tools-Called: pay\r\n';
   /** Sends this response. The agent disconnects while the policy engine evaluates it. */
@@ -380,6 +384,19 @@ describe('an agent that leaves while its head is judged', () => {
     expect(await askRaw(rig.port, handshake('Upgrade: websocket\r\n'))).toMatch(/^HTTP\/1.1 403 /);
     expect(await completedEntry(rig)).toMatchObject({ statusCode: 403, outcome: 'deny' });
   });
+});
+
+test.each<[string, () => Promise<PolicyAnswer>]>([
+  ['throws', () => raise()],
+  ['rejects', () => Promise.reject(new Error('thrown'))],
+])('responds with 502 if the policy engine %s, which it must not', async (_how, evaluate) => {
+  rig = await startRawRig(
+    (socket) => eachRequest(socket, () => socket.write(`${SWITCH}X-Platform-Tools-Called: pay\r\n\r\n`)),
+    { engine: { evaluate }, mode: 'enforce' },
+  );
+  expect(await askRaw(rig.port, handshake('Upgrade: websocket\r\n'))).toMatch(/^HTTP\/1.1 502 /);
+  expect(await completedEntry(rig)).toMatchObject({ statusCode: 502, upstreamStatusCode: 101 });
+  expect(rig.log).toMatchObject([['error', expect.any(String), { requestId: expect.any(String) }]]);
 });
 
 test('records a WebSocket that the agent resets as aborted, and does not time out a silent WebSocket', async () => {
