@@ -27,6 +27,8 @@ const SETTLE_MS = 5_000;
 const ACTIVE_MS = POLL_MS.active / 2;
 /** Connections that are opened per second while scans are measured: more than polls. */
 const OPENED_PER_SECOND = 50;
+/** Of the proxy with the census; the next one has its control routes. */
+const COUNTING_PORT = 4200;
 /** In the namespace that this program creates for itself. */
 const INSIDE = 'BENCH_CENSUS_NAMESPACE';
 
@@ -46,7 +48,7 @@ interface Result {
   withoutCensus: number;
   /** A process that does nothing but wake up as often as the census polls in this state. */
   timer: number;
-  /** What the census costs above that. Scans: without the polls, which cost what they cost in the active pod. */
+  /** What the polls or scans of the census cost above that: polls without the scans of a quiet pod, scans without the polls of the active pod. */
   census: number;
   bar: number;
 }
@@ -107,6 +109,7 @@ async function measure(
   what: Result['what'],
   bar: number,
 ): Promise<Result> {
+  const scannedBefore = await scanSeconds();
   await sleep(SETTLE_MS);
   const waking = what === 'silent' ? timers.silent : timers.active;
   const before = [counting, plain, waking].map(({ pid }) => cpuSeconds(pid));
@@ -123,9 +126,23 @@ async function measure(
     withCensus,
     withoutCensus,
     timer,
-    census: withCensus - withoutCensus - timer,
+    census:
+      withCensus -
+      withoutCensus -
+      timer -
+      (what === 'scans' ? 0 : ((await scanSeconds()) - scannedBefore) / took),
     bar,
   };
+}
+
+/** Seconds that all scans took. */
+async function scanSeconds(): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${COUNTING_PORT + 1}/metrics`, {
+    headers: { connection: 'close' },
+  });
+  const value = /^platform_sidecar_census_scan_seconds_total (\S+)$/m.exec(await response.text())?.[1];
+  if (value === undefined) throw new Error('the sidecar does not report the duration of its scans');
+  return Number(value);
 }
 
 /** Runs it while bytes are exchanged over a connection that stays open. */
@@ -147,9 +164,9 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
   try {
     const plain = await sidecar('off', { first: 4100, manifest });
     started.push(plain);
-    const counting = await sidecar('on', { first: 4200, manifest });
+    const counting = await sidecar('on', { first: COUNTING_PORT, manifest });
     started.push(counting);
-    await stateIsOn(4201);
+    await stateIsOn(COUNTING_PORT + 1);
     const timers = {
       active: startScript(timerCode(POLL_MS.active)),
       silent: startScript(timerCode(POLL_MS.silent)),
