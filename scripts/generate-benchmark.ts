@@ -50,6 +50,8 @@ export function benchmarkChart({ throughput = [], machine }: Results = readSaved
   const longest = Math.max(...groups.flatMap(({ bars }) => bars.map(({ value }) => value)), 1);
   const scale = (WIDTH - LEFT - RIGHT) / longest;
   const parts: string[] = [];
+  // Above the line of bare undici, which would cross them.
+  const values: string[] = [];
   let y = TOP;
   for (const { title, bars } of groups) {
     parts.push(`  <text class="name" x="20" y="${y + 16}">${escaped(title)}</text>`);
@@ -60,8 +62,8 @@ export function benchmarkChart({ throughput = [], machine }: Results = readSaved
       parts.push(
         `  <text class="soft end" x="${LEFT - 10}" y="${y + 16}">${escaped(label)}</text>`,
         `  <rect class="${isOwn ? 'own' : 'other'}" x="${LEFT}" y="${y + 3}" width="${width}" height="${BAR - 6}" rx="3" />`,
-        `  <text x="${end}" y="${y + 16}">${value.toFixed(2)}</text>`,
       );
+      values.push(`  <text class="value" x="${end}" y="${y + 16}">${value.toFixed(2)}</text>`);
       y += BAR;
     }
     y += 18;
@@ -85,6 +87,7 @@ export function benchmarkChart({ throughput = [], machine }: Results = readSaved
     .name { font-weight: 600; }
     .soft { fill: var(--soft); font-size: 12.5px; }
     .end { text-anchor: end; }
+    .value { paint-order: stroke; stroke: var(--bg); stroke-width: 5px; }
     .own { fill: var(--own); }
     .other { fill: var(--bar); }
     .unit { stroke: var(--line); stroke-dasharray: 4 4; }
@@ -94,6 +97,7 @@ export function benchmarkChart({ throughput = [], machine }: Results = readSaved
   <text class="soft" x="20" y="54">Longer is better. The sidecar reads usage, audits and evaluates the policy of every request.</text>
 ${parts.join('\n')}
   <line class="unit" x1="${unit}" y1="${TOP}" x2="${unit}" y2="${y}" />
+${values.join('\n')}
   <text class="soft" x="20" y="${y + 8}">${escaped(where)}</text>
 </svg>
 `;
