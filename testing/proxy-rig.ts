@@ -262,11 +262,11 @@ export async function until(condition: () => boolean, what = 'the condition'): P
   }
 }
 
-/** A certificate for the address of the agents here. */
-export async function issueTlsIdentity(): Promise<TlsIdentity> {
+/** A certificate, by default for the address of the agents here. */
+export async function issueTlsIdentity(host = '127.0.0.1'): Promise<TlsIdentity> {
   const validity = { now: new Date(), days: 1 };
   const ca = await issueCa(validity);
-  return { ...(await issueLeaf(ca, ['127.0.0.1'], validity)), ca: ca.cert };
+  return { ...(await issueLeaf(ca, [host], validity)), ca: ca.cert };
 }
 
 /** The newest audit entry, after its response has closed. */

@@ -1,12 +1,11 @@
-import { request as httpRequest, ServerResponse, type ClientRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import { ServerResponse, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
-import { hostPortOf } from '../../core/facts/address.ts';
 import { frame } from '../proxy/framing.ts';
 import { printable } from '../proxy/headers.ts';
 import { OVERLOAD, writeProblem } from '../proxy/problem-response.ts';
+import { upgradeRequest } from '../proxy/upgrade-request.ts';
 import { holdWhilePaused, switchProtocols } from '../proxy/upgrade-response.ts';
 import type { UpstreamFailure } from '../proxy/upstream.ts';
 import { watchEarly } from '../proxy/watch-early.ts';
@@ -83,7 +82,6 @@ function connect(context: LaneContext, passage: Passage): void {
     fail(context, passage, { kind: 'broken', error: error as Error });
     return;
   }
-  outgoing.maxHeadersCount = 0;
   const timer = setTimeout(() => outgoing.destroy(new Error('no response to the handshake')), HANDSHAKE_MS);
   for (const event of ['upgrade', 'response', 'close']) outgoing.once(event, () => clearTimeout(timer));
   client.once('close', () => outgoing.destroy());
@@ -102,12 +100,7 @@ function connect(context: LaneContext, passage: Passage): void {
 function requestOf({ tls }: LaneContext, { route, request }: Passage): ClientRequest {
   const { upstream } = route.lane;
   const headers = upstreamHeaders(request.rawHeaders, { host: upstream.host, isRead: false, isWhole: false });
-  const send = upstream.protocol === 'https:' ? httpsRequest : httpRequest;
-  return send({
-    ...hostPortOf(upstream),
-    ...{ path: route.upstreamPath, setHost: false, agent: false, ...tls },
-    headers: [...headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
-  });
+  return upgradeRequest({ url: upstream, path: route.upstreamPath, headers, agent: false, tls });
 }
 
 /** Responds in place of the upstream. */

@@ -12,13 +12,13 @@ import { aMoment, stillness } from '../../testing/moment.ts';
 import {
   askRaw,
   completedEntry,
+  issueTlsIdentity,
   startRawRig,
   startRig,
   until,
   type ProxyRig,
   type RigOptions,
 } from '../../testing/proxy-rig.ts';
-import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {
@@ -330,9 +330,7 @@ test.each([
 ])(
   'checks the certificate of an agent with TLS for its own host, not for the Host header: %s',
   async (name, status) => {
-    const validity = { now: new Date(), days: 1 };
-    const ca = await issueCa(validity);
-    const tls = { ...(await issueLeaf(ca, [name], validity)), ca: ca.cert };
+    const tls = await issueTlsIdentity(name);
     rig = await startRawRig((socket) => eachRequest(socket, () => socket.end(`${SWITCH}\r\n`)), { tls });
     (rig.agent as TlsServer).on('tlsClientError', () => undefined);
     const bytes = handshake('Upgrade: websocket\r\n').replace('Host: a', 'Host: shop.test');

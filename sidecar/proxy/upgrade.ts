@@ -1,9 +1,8 @@
-import { Agent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
-import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
+import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent as TlsAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
-import { hostPortOf } from '../../core/facts/address.ts';
 import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import { agentRequest } from './agent-request.ts';
 import { frame } from './framing.ts';
@@ -12,6 +11,7 @@ import { costOfHead, type LoadLimits } from './load-limits.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { OVERLOAD, writeProblem } from './problem-response.ts';
 import { requestIdOf } from './request-id.ts';
+import { upgradeRequest } from './upgrade-request.ts';
 import { fail, holdWhilePaused, judge, relay, switchProtocols, type Passage } from './upgrade-response.ts';
 import { connectTimeoutOf, UNBUFFERED, type UpstreamOptions } from './upstream.ts';
 import { watchEarly } from './watch-early.ts';
@@ -63,23 +63,12 @@ interface Target {
 }
 
 function senderTo({ url, tls }: UpstreamOptions): (target: Target) => ClientRequest {
-  const isTls = url.protocol === 'https:';
-  const agentOptions = { keepAlive: false, ...UNBUFFERED };
-  const options = {
-    ...hostPortOf(url),
-    agent: isTls ? new TlsAgent(agentOptions) : new Agent(agentOptions),
-    setHost: false,
-    ...tls,
-  };
+  const options = { keepAlive: false, ...UNBUFFERED };
+  const agent = url.protocol === 'https:' ? new TlsAgent(options) : new Agent(options);
   const prefix = url.pathname.replace(/\/$/, '');
-  const send = isTls ? httpsRequest : httpRequest;
+  // Node.js rejects a request that announces trailers and has no body.
   return ({ path, headers }) =>
-    send({
-      ...options,
-      path: prefix + path,
-      // Node.js rejects a request that announces trailers and has no body.
-      headers: [...without(headers, 'trailer'), 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
-    });
+    upgradeRequest({ url, path: prefix + path, headers: without(headers, 'trailer'), agent, tls });
 }
 
 /** Sends the request, and handles what the agent responds. */
@@ -90,8 +79,6 @@ function connect(
   options: UpstreamOptions,
 ): void {
   const { client } = passage;
-  // Node would silently drop response headers above its limit.
-  outgoing.maxHeadersCount = 0;
   client.once('close', () => outgoing.destroy());
   limitConnect(outgoing, passage, connectTimeoutOf(options));
   if (options.timeoutMs !== null) limitWait(outgoing, passage, options.timeoutMs);
@@ -186,7 +173,7 @@ function closeAbandoned(socket: Socket): void {
   setImmediate(() => socket.resume());
 }
 
-/** Limits the time to the connection. */
+/** Limits the time to the connection, and records it. */
 function limitConnect(outgoing: ClientRequest, passage: Passage, timeoutMs: number): void {
   const timer = setTimeout(() => {
     passage.isTimedOut = true;
