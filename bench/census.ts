@@ -111,7 +111,7 @@ async function measure(
 ): Promise<Result> {
   await sleep(SETTLE_MS);
   const scannedBefore = await scanSeconds();
-  // The sidecar has a timer while there is a connection.
+  // The connection of this request ends first.
   await sleep(100);
   const waking = what === 'silent' ? timers.silent : timers.active;
   const before = [counting, plain, waking].map(({ pid }) => cpuSeconds(pid));
@@ -121,6 +121,7 @@ async function measure(
   const [withCensus = NaN, withoutCensus = NaN, timer = NaN] = [counting, plain, waking].map(
     ({ pid }, index) => (cpuSeconds(pid) - (before[index] ?? NaN)) / took,
   );
+  const scans = what === 'scans' ? 0 : ((await scanSeconds()) - scannedBefore) / took;
   return {
     what,
     rows: what === 'scans' ? rows : 0,
@@ -128,20 +129,18 @@ async function measure(
     withCensus,
     withoutCensus,
     timer,
-    census:
-      withCensus -
-      withoutCensus -
-      timer -
-      (what === 'scans' ? 0 : ((await scanSeconds()) - scannedBefore) / took),
+    census: withCensus - withoutCensus - timer - scans,
     bar,
   };
 }
 
+/** Requests a control route of the sidecar with the census. A connection that stays open has a timer in the sidecar, which would count as cost of the census. */
+const fetchControl = (path: string): Promise<Response> =>
+  fetch(`http://127.0.0.1:${COUNTING_PORT + 1}${path}`, { headers: { connection: 'close' } });
+
 /** Seconds that all scans took. */
 async function scanSeconds(): Promise<number> {
-  const response = await fetch(`http://127.0.0.1:${COUNTING_PORT + 1}/metrics`, {
-    headers: { connection: 'close' },
-  });
+  const response = await fetchControl('/metrics');
   const value = /^platform_sidecar_census_scan_seconds_total (\S+)$/m.exec(await response.text())?.[1];
   if (value === undefined) throw new Error('the sidecar does not report the duration of its scans');
   return Number(value);
@@ -168,7 +167,7 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
     started.push(plain);
     const counting = await sidecar('on', { first: COUNTING_PORT, manifest });
     started.push(counting);
-    await stateIsOn(COUNTING_PORT + 1);
+    await stateIsOn();
     const timers = {
       active: startScript(timerCode(POLL_MS.active)),
       silent: startScript(timerCode(POLL_MS.silent)),
@@ -221,11 +220,9 @@ function startScript(code: string): Started {
 }
 
 /** Rejects if the census is refused, because then nothing would be measured. */
-async function stateIsOn(controlPort: number): Promise<void> {
-  while (!(await accepts(controlPort))) await sleep(50);
-  // A connection that stays open has a timer in the sidecar (sidecar/collect-buffers.ts), which would count as cost of the census.
-  const headers = { connection: 'close' };
-  const response = await fetch(`http://127.0.0.1:${controlPort}/gap`, { headers });
+async function stateIsOn(): Promise<void> {
+  while (!(await accepts(COUNTING_PORT + 1))) await sleep(50);
+  const response = await fetchControl('/gap');
   const { census } = (await response.json()) as { census?: { state?: string; reason?: string | null } };
   if (census?.state !== 'on') throw new Error(`the census is ${census?.state}: ${census?.reason}`);
 }

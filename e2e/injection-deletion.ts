@@ -107,16 +107,22 @@ interface EndedPod extends PodObject {
   failure: string[] | null;
 }
 
-async function failureOf({ metadata, status }: PodObject): Promise<string[] | null> {
+/** The containers of a pod, sidecars first. */
+const containersOf = ({ status }: PodObject): ContainerEnd[] => [
+  ...(status.initContainerStatuses ?? []),
+  ...(status.containerStatuses ?? []),
+];
+
+async function failureOf(pod: PodObject): Promise<string[] | null> {
+  const { metadata, status } = pod;
   if (status.initContainerStatuses?.every(({ state }) => state.terminated?.exitCode === 0) === true)
     return null;
   const log = await kubectl
     .run('logs', metadata.name, '-c', 'platform-sidecar', '--tail=20', '--timestamps')
     .catch(String);
-  const ends = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   return [
     `deletion until ${metadata.deletionTimestamp}`,
-    ...ends.map((each) => JSON.stringify(each)),
+    ...containersOf(pod).map((each) => JSON.stringify(each)),
     ...log.trim().split('\n'),
   ];
 }
@@ -126,10 +132,7 @@ async function endOf(name: string): Promise<EndedPod> {
   const { answer } = await eventually(
     `the end of ${name}`,
     () => kubectl.get<PodObject>('pod', name),
-    ({ status }) =>
-      [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].every(
-        ({ state }) => state.terminated !== undefined,
-      ),
+    (pod) => containersOf(pod).every(({ state }) => state.terminated !== undefined),
   );
   const failure = await failureOf(answer);
   await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(RELEASE));
@@ -146,10 +149,12 @@ const endAt = (statuses: readonly ContainerEnd[] | undefined, name: string) =>
   Date.parse(statuses?.find((each) => each.name === name)?.state.terminated?.finishedAt ?? '');
 
 /** Expects that the agent ends before the sidecar, both with exit code 0. */
-function expectOrderedExit({ status, failure }: EndedPod): void {
+function expectOrderedExit(ended: EndedPod): void {
+  const { status, failure } = ended;
   expect(failure).toBeNull();
-  const ends = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
-  expect(ends.map(({ name, state }) => ({ name, exitCode: state.terminated?.exitCode }))).toEqual([
+  expect(
+    containersOf(ended).map(({ name, state }) => ({ name, exitCode: state.terminated?.exitCode })),
+  ).toEqual([
     { name: 'platform-sidecar', exitCode: 0 },
     { name: 'agent', exitCode: 0 },
   ]);
