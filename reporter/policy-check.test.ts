@@ -83,8 +83,24 @@ describe('the rules of the manifest, in this process', () => {
     ['the token limit exceeded', { guardrailsInvoked, tokensToday: 1e12 }, ['daily_token_limit_exceeded']],
     ['the cost limit exceeded', { guardrailsInvoked, costTodayUsd: 1e9 }, ['monthly_cost_limit_exceeded']],
     ['another TTL', { guardrailsInvoked, memoryTtlSeconds: 7 }, ['memory_ttl_mismatch']],
+    ['unknown guardrails', { guardrailsInvoked: null }, null],
+    ['an unknown confirmation', { guardrailsInvoked, toolsCalled: ['drop'], userConfirmed: null }, null],
+    [
+      'unknown guardrails and the token limit exceeded',
+      { guardrailsInvoked: null, tokensToday: 1e12 },
+      ['daily_token_limit_exceeded'],
+    ],
   ])('return the expected verdict with %s', async (_name, facts, expected) => {
     expect(await outcomeOf(aCheck()(facts))).toEqual(expected);
+  });
+
+  test('give no verdict about unknown facts: rejected with failClosed', async () => {
+    const facts = { guardrailsInvoked: null, toolsCalled: ['drop'], userConfirmed: null };
+    expect(await outcomeOf(aCheck({ failClosed: true })(facts))).toEqual([
+      'PLATFORM_POLICY_UNAVAILABLE',
+      'no verdict from the policy engine: no request is open, so the facts of destructive_tool_without_confirmation, ' +
+        'pii_detector_not_invoked are unknown',
+    ]);
   });
 
   test.each<[string, unknown, string]>([

@@ -63,6 +63,12 @@ export interface PolicyCheckContext {
   logger: PushLogger;
 }
 
+/** Denials by a fact that is missing. `null` as the fact: unknown, so that these rules give no verdict. */
+const REQUIRED = new Map<string, keyof PolicyFacts>([
+  ['destructive_tool_without_confirmation', 'userConfirmed'],
+  ['pii_detector_not_invoked', 'guardrailsInvoked'],
+]);
+
 /** After this many failures in a row, the engine is queried only once per `PAUSE_MS`. */
 const MAX_FAILURES = 5;
 /** Milliseconds. */
@@ -88,7 +94,16 @@ export function createPolicyCheck(context: PolicyCheckContext): PolicyCheck {
     );
     if (result.state === 'answered') {
       isUnavailable = false;
-      if (result.denials.length > 0) throw new PolicyDeniedError(result.denials);
+      const undecided = result.denials.filter((denial) => {
+        const fact = REQUIRED.get(denial);
+        return fact !== undefined && facts[fact] === null;
+      });
+      const decided = result.denials.filter((denial) => !undecided.includes(denial));
+      if (decided.length > 0) throw new PolicyDeniedError(decided);
+      if (undecided.length > 0 && settings.failClosed)
+        throw new PolicyUnavailableError(
+          `no request is open, so the facts of ${undecided.join(', ')} are unknown`,
+        );
       return;
     }
     const reason =

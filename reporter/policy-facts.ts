@@ -12,13 +12,16 @@ import {
 import type { PolicyInput } from '../core/policy/policy-input.ts';
 import type { UsageTotals } from '../core/usage/usage.ts';
 
-/** Facts about a model call before it is made. Absent means unknown; a rule that requires the fact then denies the call. */
+/**
+ * Facts about a model call before it is made. A rule that requires an absent fact denies the call. `null`: unknown because no request
+ * is open; the rule then gives no verdict.
+ */
 export interface PolicyFacts {
   /** Types of guardrails that ran on the input. */
-  guardrailsInvoked?: readonly string[];
+  guardrailsInvoked?: readonly string[] | null;
   /** Names of tools that were called or will be called. */
   toolsCalled?: readonly string[];
-  userConfirmed?: boolean;
+  userConfirmed?: boolean | null;
   /** Score of the toxicity filter. */
   toxicityScore?: number;
   /** TTL of the write to short-term memory, in seconds. */
@@ -33,7 +36,10 @@ export interface PolicyFacts {
 const names = list(text({ max: 1e6 }), { max: 1000 });
 const amount = number({ min: 0, max: Number.MAX_VALUE });
 
-const FACTS: Field<Partial<PolicyFacts>> = object<object, Required<PolicyFacts>>(
+type KnownFacts = { [Name in keyof PolicyFacts]-?: NonNullable<PolicyFacts[Name]> };
+
+/** `null` is read like an absent member. */
+const FACTS: Field<Partial<KnownFacts>> = object<object, KnownFacts>(
   {},
   {
     guardrailsInvoked: names,

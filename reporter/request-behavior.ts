@@ -49,7 +49,7 @@ export interface RequestBehavior {
   headers(): Record<string, string>;
   /** Writes the empty lists, which mean that nothing was invoked yet. Integrations call it before a model call. Idempotent. */
   begin(): void;
-  /** What was reported so far, for `checkPolicy`. */
+  /** What was reported so far, for `checkPolicy`. Outside of a request it is unknown, which does not deny. */
   facts(): PolicyFacts;
 }
 
@@ -88,16 +88,23 @@ export function createRequestBehavior(options: RequestBehaviorOptions): RequestB
   };
 }
 
-/** The behavior of code outside of a request: model calls are counted, and everything else is dropped. */
-export function behaviorOfNoRequest(countUsage: CountUsage): RequestBehavior {
+/** The behavior of code outside of a request: model calls are counted, and everything else is dropped with a warning. */
+export function behaviorOfNoRequest(countUsage: CountUsage, warn: () => void): RequestBehavior {
+  const dropped = (): false => {
+    warn();
+    return false;
+  };
   return {
-    guardrail: () => false,
-    tool: () => false,
+    guardrail: dropped,
+    tool: dropped,
     model: (modelId, promptTokens, completionTokens) => countUsage(modelId, promptTokens, completionTokens),
-    confirmed: () => false,
+    confirmed: dropped,
     headers: () => ({}),
-    begin: () => undefined,
-    facts: () => ({}),
+    begin: warn,
+    facts() {
+      warn();
+      return { guardrailsInvoked: null, userConfirmed: null };
+    },
   };
 }
 

@@ -133,7 +133,7 @@ test('Hono sends the headers without the help of its code', async () => {
   });
 });
 
-test('outside of a request, model calls are counted and the rest is dropped, without a warning', () => {
+test('outside of a request, model calls are counted and the rest is dropped, with one warning', () => {
   const behavior = aReporter()();
   behavior.begin();
   expect([
@@ -143,8 +143,9 @@ test('outside of a request, model calls are counted and the rest is dropped, wit
     behavior.model('gpt', 1, 2, 'call-1'),
     behavior.headers(),
     behavior.facts(),
-  ]).toEqual([false, false, false, true, {}, {}]);
-  expect([events, counted, warnings]).toEqual([[], [[null, 'gpt', 1, 2]], []]);
+  ]).toEqual([false, false, false, true, {}, { guardrailsInvoked: null, userConfirmed: null }]);
+  expect([events, counted]).toEqual([[], [[null, 'gpt', 1, 2]]]);
+  expect(new Set(warnings.map((warning) => JSON.stringify(warning))).size).toBe(1);
 });
 
 test('a behavior of a request that is not the current one stays separate', async () => {

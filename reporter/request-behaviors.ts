@@ -20,7 +20,13 @@ export interface RequestBehaviorsOptions {
  */
 export function createRequestBehaviors({ events, countUsage, warnOnce }: RequestBehaviorsOptions) {
   const known = new WeakMap<RequestContext, RequestBehavior>();
-  const outside = behaviorOfNoRequest((...call) => countUsage(null, ...call));
+  const outside = behaviorOfNoRequest(
+    (...call) => countUsage(null, ...call),
+    () =>
+      warnOnce('no open request, guardrails and tools not reported and unknown to the policy', {
+        reason: 'the code runs outside of the async context of a request to a node:http server',
+      }),
+  );
   const create = (requestId: string | null, response: HeadWriter | null, isLazy = false): RequestBehavior =>
     createRequestBehavior({
       response,

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agent_compliance import Behavior, Reporter, behavior, current_behavior, set_default_reporter
+from agent_compliance._shared import OnceEach
 from conftest import HttpServer, manifest
 
 
@@ -153,14 +154,19 @@ def test_an_invalid_ttl_is_no_fact(sent: Sent) -> None:
     sent.reporter.check_policy(**request.facts())
 
 
-def test_outside_a_request_nothing_is_reported(sent: Sent, reporters: Callable[..., Reporter]) -> None:
+def test_outside_a_request_nothing_is_reported(
+    sent: Sent, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behavior, "_once", OnceEach())
     outside = current_behavior()
     assert not outside.begin()
     assert not outside.guardrail("a")
     assert not outside.tool("a")
     assert not outside.memory("a")
     assert not outside.confirmed()
-    assert (outside.facts(), outside.headers(), outside.request_id) == ({}, {}, None)
+    unknown = {"guardrails_invoked": None, "user_confirmed": None}
+    assert (outside.facts(), outside.headers(), outside.request_id) == (unknown, {}, None)
+    assert [record.message.partition(",")[0] for record in caplog.records] == ["no open request"]
     outside.close()
     set_default_reporter(sent.reporter)
     assert outside.model("gpt", 1, 2)

@@ -36,6 +36,7 @@ def with_costs() -> dict[str, Any]:
         (manifest(**PII), {}, ("pii_detector_not_invoked",)),
         (manifest(**PII), {"guardrails_invoked": []}, ("pii_detector_not_invoked",)),
         (manifest(**PII), {"guardrails_invoked": ("pii-detector",)}, ()),
+        (manifest(**PII), {"guardrails_invoked": None}, ()),
         (manifest(**TOXICITY), {}, ()),
         (manifest(**TOXICITY), {"toxicity_score": 0.69}, ()),
         (manifest(**TOXICITY), {"toxicity_score": 0.7}, ("toxicity_threshold_exceeded",)),
@@ -47,6 +48,12 @@ def with_costs() -> dict[str, Any]:
             ("destructive_tool_without_confirmation",),
         ),
         (manifest(**TOOLS), {"tools_called": ["refund"], "user_confirmed": True}, ()),
+        (manifest(**TOOLS), {"tools_called": ["refund"], "user_confirmed": None}, ()),
+        (
+            manifest(**PII, **TOOLS),
+            {"guardrails_invoked": None, "tools_called": ["refund"]},
+            ("destructive_tool_without_confirmation",),
+        ),
         (manifest(**MEMORY), {"memory_ttl_seconds": 60}, ()),
         (manifest(**MEMORY), {"memory_ttl_seconds": 61}, ("memory_ttl_mismatch",)),
         (manifest(**MEMORY), {"memory_ttl_seconds": None}, ()),
@@ -69,6 +76,13 @@ def test_the_rules_of_the_manifest(
     with pytest.raises(PolicyDenied, match=", ".join(violations)) as error:
         reporter.check_policy(**facts)
     assert error.value.violations == violations
+
+
+def test_unknown_facts_are_no_verdict(reporters: Callable[..., Reporter]) -> None:
+    reporter = reporters(manifest(**PII, **TOOLS), fail_closed=True)
+    reason = "the facts of destructive_tool_without_confirmation, pii_detector_not_invoked are unknown"
+    with pytest.raises(PolicyUnavailable, match=reason):
+        reporter.check_policy(guardrails_invoked=None, tools_called=["refund"], user_confirmed=None)
 
 
 def test_the_reporters_own_counts_are_used(reporters: Callable[..., Reporter]) -> None:

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { BehavioralEvent } from '../../core/behavior/audit-entry.ts';
+import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { PolicyDeniedError } from '../policy-check.ts';
+import { createReporter } from '../reporter.ts';
 import { createRequestBehavior } from '../request-behavior.ts';
 import { compliance as aiSdk } from './ai-sdk.ts';
 import { ComplianceHandler } from './langchain.ts';
@@ -57,6 +59,25 @@ describe('observer', () => {
   test('without checkPolicy the policy is not evaluated', async () => {
     denial = DENIAL;
     await expect(new Observer(reporter).beforeModel()).resolves.toBeUndefined();
+  });
+
+  test('outside of a request the guardrail is unknown: no denial, one warning, and the budget still denies', async () => {
+    const warnings: string[] = [];
+    const real = createReporter({
+      manifest: plainManifest('shop', ['pii_detector_not_invoked', 'daily_token_limit_exceeded']),
+      env: {},
+      sidecarUrl: 'http://127.0.0.1:9',
+      logger: { warn: (text) => void warnings.push(text), info: () => undefined, debug: () => undefined },
+    });
+    const observer = new Observer(real, { checkPolicy: true });
+    await observer.beforeModel();
+    await observer.beforeModel();
+    expect(warnings).toEqual([
+      'no open request, guardrails and tools not reported and unknown to the policy',
+    ]);
+    real.recordUsage('gpt', 1e9, 0);
+    await expect(observer.beforeModel()).rejects.toThrow('daily_token_limit_exceeded');
+    await real.stop();
   });
 
   test.each([

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextvars import ContextVar
 
-from ._shared import header_form, is_name, is_number, is_whole, reported_name
+from ._shared import OnceEach, header_form, is_name, is_number, is_whole, reported_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class _NoSink:
         return reporter.count_usage(None, model_id, prompt, completion)
 
     def lost(self, name: object, reason: str) -> None:
-        return None
+        _warn_without_request()
 
     def memory_selection(self) -> tuple[float | None, tuple[str, ...]]:
         return None, ()
@@ -252,14 +252,28 @@ class _NoRequest(Behavior):
         super().__init__(_NO_SINK, None)
         self._is_taken = True
 
+    def begin(self) -> bool:
+        _warn_without_request()
+        return False
+
     def facts(self) -> dict[str, Any]:
-        return {}
+        """What ran before this code is unknown: None, which does not deny."""
+        _warn_without_request()
+        return {"guardrails_invoked": None, "user_confirmed": None}
 
     def headers(self) -> dict[str, str]:
         return {}
 
 
+def _warn_without_request() -> None:
+    _once.warn(
+        "no open request, guardrails and tools not reported and unknown to the policy",
+        "install the integration of the web framework, or open a request with reporter.request()",
+    )
+
+
 _NO_SINK = _NoSink()
+_once = OnceEach()
 CURRENT: ContextVar[Behavior | None] = ContextVar("agent_compliance_behavior", default=None)
 
 

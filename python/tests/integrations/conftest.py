@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ ENVIRONMENT = {
     "NO_PROXY": "127.0.0.1,localhost",
 }
 
-MANIFEST = {
+MANIFEST: dict[str, Any] = {
     "apiVersion": "platform.io/v1",
     "kind": "PlatformAgent",
     "metadata": {"name": "calculator", "version": "1.0.0", "description": "calculates"},

@@ -183,6 +183,11 @@ class Contract:
             sum(model.tokens()),
         )
 
+    def test_outside_a_request_with_policy(self, model: FakeModel, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        self.install(reporter, check_policy=True)
+        assert "42" in asyncio.run(self.ask(model.url, QUESTION))
+        assert len(model.calls) == self.calls
+
     def test_denial_before_the_model_call(self, model: FakeModel, sidecar: FakeSidecar, reporter: Reporter) -> None:
         self.install(reporter, check_policy=True)
 

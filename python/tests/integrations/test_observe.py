@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agent_compliance import PolicyDenied, Reporter
+from agent_compliance import PolicyDenied, Reporter, behavior
+from agent_compliance._shared import OnceEach
 from agent_compliance.integrations import _observe
 from agent_compliance.integrations._observe import (
     Observer,
@@ -23,6 +24,7 @@ from agent_compliance.integrations._observe import (
     wrap_methods,
 )
 from fake_sidecar import FakeSidecar
+from integrations.conftest import MANIFEST
 
 
 @pytest.mark.parametrize(
@@ -169,6 +171,25 @@ def test_invalid_facts_of_asyncio(
     with caplog.at_level(logging.WARNING, "agent_compliance"):
         asyncio.run(Observer(reporter, check_policy=True).abefore_model())
     assert [record.message for record in caplog.records] == ["policy not evaluated before a model call"]
+
+
+def test_outside_a_request_the_guardrail_is_unknown(
+    sidecar: FakeSidecar, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No denial and one warning. What does not depend on the request still denies."""
+    monkeypatch.setattr(behavior, "_once", OnceEach())
+    model = {**MANIFEST["spec"]["model"], "costControls": {"maxTokensPerDay": 10}}
+    limited = {**MANIFEST, "spec": {**MANIFEST["spec"], "model": model}}
+    reporter = Reporter(limited, sidecar_url=sidecar.url, env={})
+    observer = Observer(reporter, check_policy=True)
+    with caplog.at_level(logging.WARNING, "agent_compliance"):
+        observer.before_model()
+        asyncio.run(observer.abefore_model())
+    assert [record.message.partition(",")[0] for record in caplog.records] == ["no open request"]
+    reporter.record_usage("gpt", 5, 5)
+    with pytest.raises(PolicyDenied) as denied:
+        observer.before_model()
+    assert denied.value.violations == ("daily_token_limit_exceeded",)
 
 
 def test_tool_without_a_name(reporter: Reporter) -> None:
