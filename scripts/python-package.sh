@@ -133,12 +133,12 @@ print(f"import: {imported / bare:.2f} times bare Python, with Reporter {reporter
 sys.exit(reporter / bare * 100 > limit)
 PYTHON
 
-# pytest_with OUTPUT COMMAND...: the whole output if a test fails or hangs.
+# pytest_with OUTPUT COMMAND...: the whole output if a test fails or hangs. TESTS: a file; default: all.
 pytest_with() {
   local output=$1
   shift
   # The second limit is for a process that does not end after its tests.
-  timeout --kill-after=30 1200 "$@" -m pytest -p no:cacheprovider > "$output" 2>&1 && return
+  timeout --kill-after=30 1200 "$@" -m pytest -p no:cacheprovider ${TESTS:+"$TESTS"} > "$output" 2>&1 && return
   local status=$?
   cat "$output"
   echo "failed with exit code $status: $*"
@@ -157,6 +157,11 @@ for each in "${OTHERS[@]}"; do
   PYTHONPATH=src:integrations/src:$PACKAGES pytest_with "$SCRATCH/tests" "$each" || { FAILED=1; continue; }
   tail -n 1 "$SCRATCH/tests"
 done
+# Both major versions of the package mcp cannot be in one environment.
+if [ "${SOAK:-}" = 1 ] && MCP_2=$("$ROOT/scripts/framework-packages.sh" mcp-2 | tail -n 1); then
+  AGENT_COMPLIANCE_FRAMEWORKS=$MCP_2 TESTS=tests/integrations/test_fastmcp.py PYTHONPATH=src:integrations/src \
+    pytest_with "$SCRATCH/tests" python || FAILED=1
+fi
 MEASURED=()
 # They take 100 s. In `make test`, testing/frameworks/integrations.integration.test.ts runs agents with some of the integrations.
 if [ "${SOAK:-}" != 1 ]; then

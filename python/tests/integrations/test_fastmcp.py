@@ -11,16 +11,20 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from agent_compliance import Reporter, current_behavior
 from agent_compliance.integrations import fastmcp
+from agent_compliance.integrations._observe import Observer
 from fake_sidecar import FakeSidecar
 from integrations.contract import GUARDRAIL, Observed, multiply
 
 KINDS = ["mcp", "mcp stateless", "fastmcp", "fastmcp stateless"]
+# Of `mcp`, which the other package of the same environment uses as well.
+IS_MCP_2 = find_spec("mcp") is not None and find_spec("mcp.server.mcpserver") is not None
 
 
 def app_of(kind: str, **options: Any) -> Any:
@@ -31,6 +35,10 @@ def app_of(kind: str, **options: Any) -> Any:
         from fastmcp import FastMCP
 
         server = FastMCP("calculator")
+    elif IS_MCP_2:
+        from mcp.server import MCPServer
+
+        server = MCPServer("calculator")
     else:
         from mcp.server.fastmcp import FastMCP as SdkServer
 
@@ -51,7 +59,7 @@ def app_of(kind: str, **options: Any) -> Any:
     fastmcp.install(server, guardrails={"check_pii": GUARDRAIL}, **options)
     if kind.startswith("fastmcp"):
         return server.http_app(stateless_http=is_stateless)
-    return server.streamable_http_app()
+    return server.streamable_http_app(stateless_http=is_stateless) if IS_MCP_2 else server.streamable_http_app()
 
 
 @contextmanager
@@ -92,7 +100,11 @@ async def call(url: str, *calls: tuple[str, dict[str, Any]]) -> list[tuple[bool,
     ):
         await session.initialize()
         results = [await session.call_tool(name, arguments) for name, arguments in calls]
-        return [(bool(result.isError), str(getattr(result.content[0], "text", ""))) for result in results]
+        failed = [result.is_error if IS_MCP_2 else result.isError for result in results]
+        return [
+            (bool(is_error), str(getattr(result.content[0], "text", "")))
+            for is_error, result in zip(failed, results, strict=True)
+        ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,19 +144,33 @@ def test_denial_before_the_tool(kind: str, sidecar: FakeSidecar, reporter: Repor
     assert "multiply" not in sidecar.events
 
 
-def test_stdio_has_no_request(reporter: Reporter) -> None:
-    """Without HTTP there is no request to report to, and the tool works."""
+@pytest.mark.parametrize("check_policy", [False, True])
+def test_stdio_has_no_request(check_policy: bool, reporter: Reporter) -> None:
+    """Without HTTP there is no request to report to, and the tool works. What ran before it is unknown."""
     from fastmcp import Client, FastMCP
 
     server: Any = FastMCP("calculator")
     server.tool()(multiply)
-    fastmcp.install(server)
+    fastmcp.install(server, check_policy=check_policy)
 
     async def run() -> Any:
         async with Client(server) as client:
             return (await client.call_tool("multiply", {"a": 6, "b": 7})).data
 
     assert asyncio.run(run()) == 42
+
+
+@pytest.mark.skipif(not IS_MCP_2, reason="needs mcp 2")
+def test_call_that_waits_for_input_is_not_reported(sidecar: FakeSidecar, reporter: Reporter) -> None:
+    """The client repeats the call with the input."""
+    from mcp.types import InputRequiredResult
+
+    async def run() -> Any:
+        return InputRequiredResult.model_construct()
+
+    with reporter.request("r-1") as behavior:
+        asyncio.run(fastmcp._observed(Observer(reporter), behavior, "multiply", run))
+        assert behavior.facts()["tools_called"] == []
 
 
 def test_server_without_tools_is_refused(reporter: Reporter) -> None:

@@ -1,4 +1,4 @@
-"""MCP servers: `fastmcp.install(server)`, for FastMCP of the packages `mcp` and `fastmcp`.
+"""MCP servers: `fastmcp.install(server)`, for the packages `mcp` (FastMCP of 1.x, MCPServer of 2.x) and `fastmcp`.
 
 Each call of a tool is reported to the request that carried it. A server over HTTP also serves the reports of the agent.
 """
@@ -43,7 +43,8 @@ def install(
     if hasattr(server, "add_middleware"):
         server.add_middleware(_middleware(observer))
     else:
-        _wrap_handler(getattr(server, "_mcp_server", server), observer)
+        inner = getattr(server, "_mcp_server", None) or getattr(server, "_lowlevel_server", server)
+        (_wrap_handler if hasattr(inner, "request_handlers") else _wrap_handler_of_2)(inner, observer)
     for name in _APPS:
         build = getattr(server, name, None)
         if build is not None:
@@ -95,14 +96,19 @@ async def _observed(observer: Observer, behavior: Behavior, name: Any, run: Any)
     except Exception:
         observer.tool(behavior, name, False, started)
         raise
-    observer.tool(behavior, name, not _has_failed(result), started, _structured(result))
+    # The server asks the client for more input, and the client repeats the call with it.
+    if type(result).__name__ != "InputRequiredResult":
+        has_failed = bool(_member(result, "is_error", "isError"))
+        observer.tool(
+            behavior, name, not has_failed, started, _member(result, "structured_content", "structuredContent")
+        )
     return result
 
 
-def _structured(result: Any) -> Any:
-    """The structured result of a tool, in the form of either package."""
+def _member(result: Any, name: str, name_of_1: str) -> Any:
+    """A member of the result of a tool: `mcp` 2.x has other names than 1.x, and reading an old one is a warning."""
     content = getattr(result, "root", result)
-    return getattr(content, "structuredContent", None) or getattr(content, "structured_content", None)
+    return getattr(content, name if hasattr(content, name) else name_of_1, None)
 
 
 async def _check(observer: Observer, behavior: Behavior, name: str) -> None:
@@ -115,12 +121,15 @@ async def _check(observer: Observer, behavior: Behavior, name: str) -> None:
         await observer.reporter.acheck_policy(**facts)
 
 
+_NO_TOOLS = "the server has no tools yet: register them before install"
+
+
 def _wrap_handler(server: Any, observer: Observer) -> None:
-    """The server of the package `mcp`: its handler of calls is replaced, and returns failures as results."""
+    """The server of the package `mcp` 1.x: its handler of calls is replaced, and returns failures as results."""
     types = importlib.import_module("mcp.types")
     handler = server.request_handlers.get(types.CallToolRequest)
     if handler is None:
-        raise ValueError("the server has no tools yet: register them before install")
+        raise ValueError(_NO_TOOLS)
 
     async def call_tool(request: Any) -> Any:
         behavior = _behavior_of(_current_request(server))
@@ -128,10 +137,32 @@ def _wrap_handler(server: Any, observer: Observer) -> None:
         try:
             return await _observed(observer, behavior, name, lambda: handler(request))
         except (PolicyDenied, PolicyUnavailable) as error:
-            content = [types.TextContent(type="text", text=f"denied by policy: {error}")]
-            return types.ServerResult(types.CallToolResult(content=content, isError=True))
+            return types.ServerResult(_denied(error))
 
     server.request_handlers[types.CallToolRequest] = call_tool
+
+
+def _wrap_handler_of_2(server: Any, observer: Observer) -> None:
+    """The same for `mcp` 2.x, which passes the request of each call to its handler."""
+    entry = server.get_request_handler("tools/call")
+    if entry is None:
+        raise ValueError(_NO_TOOLS)
+
+    async def call_tool(context: Any, params: Any) -> Any:
+        behavior = _behavior_of(context.request)
+        try:
+            return await _observed(observer, behavior, params.name, lambda: entry.handler(context, params))
+        except (PolicyDenied, PolicyUnavailable) as error:
+            return _denied(error)
+
+    server.add_request_handler("tools/call", entry.params_type, call_tool)
+
+
+def _denied(error: Exception) -> Any:
+    content = [{"type": "text", "text": f"denied by policy: {error}"}]
+    result = importlib.import_module("mcp.types").CallToolResult
+    # By the names of the protocol, which are those of both versions.
+    return result.model_validate({"content": content, "isError": True})
 
 
 def _current_request(server: Any) -> Any:
@@ -139,10 +170,6 @@ def _current_request(server: Any) -> Any:
         return server.request_context.request
     except (LookupError, AttributeError):
         return None
-
-
-def _has_failed(result: Any) -> bool:
-    return bool(getattr(getattr(result, "root", result), "isError", False))
 
 
 def _middleware(observer: Observer) -> Any:
