@@ -2,6 +2,8 @@
 export interface FrameworkText {
   /** The lines of the example that are the integration, verbatim. */
   lines: readonly string[];
+  /** The line of the example that reports a run of its guardrail, verbatim; absent: the integration reports it. */
+  report?: string;
   /** Python: the extra that installs the integration; none for web frameworks, which are part of the package. */
   extra?: string;
   model: string;
@@ -18,6 +20,14 @@ const OWN_CALLS = {
 };
 const DENIED = 'with `check_policy=True`; a web integration turns `PolicyDenied` into a 403';
 const BY_HAND = 'the agent reports each run: `current_behavior().guardrail(…)`';
+const REPORT = 'current_behavior().guardrail("pii-detector", blocked=is_blocked)';
+const JS_REPORT = "reporter.behavior().guardrail('pii-detector', { blocked });";
+/** Of an agent framework, for an agent that FastAPI serves. */
+const pythonLines = (name: string, options: string): string[] => [
+  `from agent_compliance.integrations import ${['fastapi', name].sort().join(', ')}`,
+  'fastapi.install(app)  # A denial of the policy becomes a 403.',
+  `${name}.install(check_policy=True${options})`,
+];
 const STREAMS =
   'A stream that the client leaves before its end: the model states its tokens in the last event.';
 const NO_USAGE = 'A call whose response has no token usage.';
@@ -45,44 +55,33 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     'default_reporter().check_policy(**current_behavior().facts())',
   ),
   django: web(
-    ['MIDDLEWARE=["agent_compliance.integrations.django.Middleware"],'],
+    ['MIDDLEWARE = ["agent_compliance.integrations.django.Middleware"]'],
     'default_reporter().check_policy(**current_behavior().facts())',
   ),
   langgraph: {
     extra: 'langgraph',
-    lines: [
-      'from agent_compliance.integrations import fastapi, langchain',
-      'langchain.install(check_policy=True, guardrails={"pii_detector": "pii-detector"})',
-    ],
+    lines: pythonLines('langchain', ', guardrails={"pii_detector": "pii-detector"}'),
     model: 'a callback handler that is part of every run',
     tools: 'the same handler: name, success and latency',
-    guardrails:
-      'nodes that `guardrails` names. A node blocks with an exception, with `Command(goto=END)`, or with `{"blocked": True}`',
+    guardrails: `nodes that \`guardrails\` names. A node blocks with an exception, with \`Command(goto=END)\`, or with \`{"blocked": True}\`. For all others ${BY_HAND}`,
     denial: DENIED,
     notObserved: [NO_USAGE, STREAMS, OTHER_CLIENTS],
   },
   langchain: {
     extra: 'langchain',
-    lines: [
-      'from agent_compliance.integrations import fastapi, langchain',
-      'langchain.install(check_policy=True, guardrails=["pii-detector"])',
-    ],
+    lines: pythonLines('langchain', ', guardrails=["pii-detector"]'),
     model: 'a callback handler that is part of every run',
     tools: 'the same handler: name, success and latency',
-    guardrails:
-      'runnables and middleware that `guardrails` names, by an exception or by `{"blocked": True}`; `PIIMiddleware` without a name',
+    guardrails: `runnables and middleware that \`guardrails\` names, by an exception or by \`{"blocked": True}\`; \`PIIMiddleware\` without a name; for all others ${BY_HAND}`,
     denial: DENIED,
     notObserved: [NO_USAGE, STREAMS, OTHER_CLIENTS],
   },
   'openai-agents': {
     extra: 'openai-agents',
-    lines: [
-      'from agent_compliance.integrations import fastapi, openai_agents',
-      'openai_agents.install(check_policy=True)',
-    ],
+    lines: pythonLines('openai_agents', ''),
     model: 'every model class of the SDK, also without tracing',
     tools: 'a tracing processor: name, success and latency',
-    guardrails: 'the same processor: the guardrails of the SDK, by their names',
+    guardrails: `the same processor: the guardrails of the SDK, by their names. With \`check_policy\`, a declared guardrail must run before the model: \`run_in_parallel=False\`. For all others ${BY_HAND}`,
     denial: DENIED,
     notObserved: [
       'Tools and guardrails, if tracing is disabled. `install(export=False)` keeps it, and sends nothing to OpenAI.',
@@ -92,7 +91,8 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
   },
   crewai: {
     extra: 'crewai',
-    lines: ['from agent_compliance.integrations import crewai, fastapi', 'crewai.install(check_policy=True)'],
+    lines: pythonLines('crewai', ''),
+    report: REPORT,
     model: 'listeners of the event bus',
     tools: 'the same listeners: name, success and latency',
     guardrails: `guardrails of tasks, by their names; for all others ${BY_HAND}`,
@@ -101,10 +101,8 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
   },
   'pydantic-ai': {
     extra: 'pydantic-ai',
-    lines: [
-      'from agent_compliance.integrations import fastapi, pydantic_ai',
-      'pydantic_ai.install(check_policy=True)',
-    ],
+    lines: pythonLines('pydantic_ai', ''),
+    report: REPORT,
     model: 'every model class of the framework',
     tools: 'every toolset: name, success and latency',
     guardrails: `output validators and tools that \`guardrails\` names; for all others ${BY_HAND}`,
@@ -113,10 +111,8 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
   },
   autogen: {
     extra: 'autogen',
-    lines: [
-      'from agent_compliance.integrations import autogen, fastapi',
-      'autogen.install(check_policy=True)',
-    ],
+    lines: pythonLines('autogen', ''),
+    report: REPORT,
     model: 'every model client',
     tools: 'every workbench: name, success and latency',
     guardrails: `tools that \`guardrails\` names; for all others ${BY_HAND}`,
@@ -130,8 +126,10 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
   fastmcp: {
     extra: 'mcp',
     lines: ['from agent_compliance.integrations import fastmcp', 'fastmcp.install(server)'],
+    report: REPORT,
     model: 'the tool reports each call with its tokens: `current_behavior().model(…)`',
-    tools: 'every call of a tool: name, success and latency',
+    tools:
+      'every call of a tool: name, success and latency. Servers of `mcp` 1.x (`FastMCP`), `mcp` 2.x (`MCPServer`) and `fastmcp` 3.x and 4.x',
     guardrails: `tools that \`guardrails\` names; for all others ${BY_HAND}`,
     denial:
       'the tool calls `await default_reporter().acheck_policy(…)` before each call of a model. With `check_policy=True` the policy is evaluated before each call of a tool. A denial is an error of the tool',
@@ -143,8 +141,10 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
   'ai-sdk-js': {
     lines: [
       "import { compliance } from 'agent-compliance/integrations/ai-sdk';",
-      'middleware: compliance(reporter, { checkPolicy: true }),',
+      'const middleware = compliance(reporter, { checkPolicy: true });',
+      "const model = wrapLanguageModel({ model: createOpenAI().chat('gpt-4o-mini'), middleware });",
     ],
+    report: JS_REPORT,
     model: 'a language model middleware',
     tools: 'the same middleware and the telemetry of the AI SDK: name, success and latency',
     guardrails: 'the agent reports each run: `reporter.behavior().guardrail(…)`',
@@ -159,7 +159,8 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
   'mastra-js': {
     lines: [
       "import { compliance } from 'agent-compliance/integrations/mastra';",
-      '...compliance(reporter, { checkPolicy: true, inputProcessors: [piiDetector] }),',
+      'const members = compliance(reporter, { checkPolicy: true, inputProcessors: [piiDetector] });',
+      'const agent = new Agent({ ...config, ...members });',
     ],
     model: 'a processor of the agent',
     tools: 'hooks around the tools of the agent: name, success and latency',
@@ -174,7 +175,8 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     ],
     model: 'a tracing processor',
     tools: 'the same processor: name, success and latency',
-    guardrails: 'the same processor: the guardrails of the SDK, by their names',
+    guardrails:
+      'the same processor: the guardrails of the SDK, by their names. With `checkPolicy`, a declared guardrail must run before the model: `runInParallel: false`',
     denial: 'with `checkPolicy`; `PolicyDeniedError` reaches the caller of `run`',
     notObserved: ['Everything, if tracing is disabled. A warning at startup states this.', STREAMS],
   },
@@ -191,6 +193,7 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
   },
   'mcp-js': {
     lines: ["import { install } from 'agent-compliance/integrations/mcp';", 'install(reporter, server);'],
+    report: JS_REPORT,
     model: 'the tool reports each call with its tokens: `reporter.behavior().model(…)`',
     tools: 'every call of a tool: name, success and latency',
     guardrails:

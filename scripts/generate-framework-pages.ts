@@ -36,9 +36,12 @@ this repository:
 \`\`\`sh
 npm install /path/to/agent-compliance-0.2.0.tgz
 \`\`\``;
-const WEB_FRAMEWORK = `The web framework needs its integration too, because it opens the report of each request: \`fastapi.install(app)\`,
-\`flask.install(app)\` or [the middleware of Django](django.md). Without it, model calls count without a request, and tools and
-guardrails are not reported.`;
+const WEB_FRAMEWORK = `The integration of the web framework opens the report of each request. The lines are for FastAPI; for others use
+[\`flask.install(app)\`](flask.md) or [the middleware of Django](django.md). Without it, model calls count without a request, and
+tools and guardrails are not reported: the policy does not know the guardrails, and the reporter logs one warning. A job or a
+worker opens the report itself: \`with default_reporter().request():\`.`;
+const REPORT = `Where the guardrail of the manifest runs, report it. The policy denies a request whose declared \`pii-detector\` is not reported
+(\`pii_detector_not_invoked\`):`;
 const SIDECAR_CHECK =
   'Behind [a sidecar](../laptop.md), `GET /audit` on its port 4001 shows what was reported for each request.';
 const PYTHON_CHECK = `To see that it works, open \`/platform/health\` of the agent: it shows the checks of the manifest. ${SIDECAR_CHECK}`;
@@ -86,7 +89,7 @@ ${NOTE}
 This page is for developers of an agent in Python or JavaScript. After reading it you know which integration your agent needs, and
 what the [sidecar](../../glossary.md#sidecar) then shows of the agent.
 
-Each integration is two lines of code. It reports the calls of the model, the tools, the guardrails and the tokens of each request
+Each integration is a few lines of code. It reports the calls of the model, the tools, the guardrails and the tokens of each request
 to the sidecar, and can evaluate the policy before each call of the model. An agent in another language, or without a framework,
 reports the same with [headers and events](../agent.md#behavioral-headers).
 
@@ -127,18 +130,19 @@ ${observed(row, text, result)}
 ${recorded(row, result)}`;
 }
 
-function integration(row: ExampleRow, { lines, extra }: FrameworkText): string {
+function integration(row: ExampleRow, { lines, report, extra }: FrameworkText): string {
   const main = mainOf(row);
   const source = readFileSync(join(ROOT, main), 'utf8').split('\n');
-  for (const line of lines)
+  for (const line of [...lines, ...(report === undefined ? [] : [report])])
     if (!source.some((each) => each.trim() === line)) throw new Error(`${main} has no line ${line}`);
   const isPython = row.packages === 'python';
   const name = isPython ? 'python' : 'js';
   const reporter = isPython
     ? 'The reporter reads `agent.yaml` of the working directory; `AGENT_MANIFEST` names another file. A list of the registered tools adds\nthe check of each tool. Set it before the lines above, with both names from `agent_compliance`:\n`set_default_reporter(Reporter(tools=[…]))`.'
-    : '`reporter` is the one of `createReporter({ manifest, tools })`.';
-  const more = lines.length === 1 ? 'The integration is one line' : 'The integration is two lines';
-  const web = lines.some((line) => line.includes('fastapi,') || line.includes(', fastapi'));
+    : '`reporter` is the one of `createReporter({ manifest, tools })`. The agent answers a `PolicyDeniedError` with 403, as the example does.';
+  const more = `The integration is ${['one line', 'two lines', 'three lines'][lines.length - 1] ?? ''}`;
+  const web = lines.length > 2 && isPython;
+  const reported = isPython ? ['from agent_compliance import current_behavior', report] : [report];
   return `## Install the package
 
 ${isPython ? pythonInstallation(extra) : JAVASCRIPT_INSTALLATION}
@@ -151,7 +155,7 @@ ${more}:
 ${lines.join('\n')}
 \`\`\`
 
-${reporter}${web ? `\n\n${WEB_FRAMEWORK}` : ''}
+${report === undefined ? '' : `${REPORT}\n\n\`\`\`${name}\n${reported.join('\n')}\n\`\`\`\n\n`}${reporter}${web ? `\n\n${WEB_FRAMEWORK}` : ''}
 
 [The example](../../../${main}) is a whole agent, and [its README](../../../examples/${row.folder}/README.md) shows how to run it.
 [The reporter](${isPython ? '../python.md' : '../../../reporter/README.md'}) has more options.

@@ -17,10 +17,8 @@ const reporter = createReporter({
 });
 reporter.start();
 
-const model = wrapLanguageModel({
-  model: createOpenAI().chat('gpt-4o-mini'),
-  middleware: compliance(reporter, { checkPolicy: true }),
-});
+const middleware = compliance(reporter, { checkPolicy: true });
+const model = wrapLanguageModel({ model: createOpenAI().chat('gpt-4o-mini'), middleware });
 const calculator = tool({
   description: 'Multiplies two numbers.',
   inputSchema: z.object({ a: z.number(), b: z.number() }),

@@ -32,14 +32,15 @@ const piiDetector = {
     return messages;
   },
 };
-const agent = new Agent({
+const config = {
   id: 'calculator',
   name: 'calculator',
   instructions: 'You calculate.',
   model: createOpenAI().chat('gpt-4o-mini'),
   tools: { calculator },
-  ...compliance(reporter, { checkPolicy: true, inputProcessors: [piiDetector] }),
-});
+};
+const members = compliance(reporter, { checkPolicy: true, inputProcessors: [piiDetector] });
+const agent = new Agent({ ...config, ...members });
 
 async function chat(message) {
   const result = await agent.generate(message);

@@ -29,9 +29,10 @@ CALCULATOR = {
 
 # The names of the registered tools, which the reporter compares with agent.yaml.
 set_default_reporter(Reporter(tools=["calculator"]))
+MIDDLEWARE = ["agent_compliance.integrations.django.Middleware"]
 settings.configure(
     ALLOWED_HOSTS=["*"],
-    MIDDLEWARE=["agent_compliance.integrations.django.Middleware"],
+    MIDDLEWARE=MIDDLEWARE,
     ROOT_URLCONF=__name__,
     # Only for this example: it has no sessions and signs nothing.
     SECRET_KEY="example",
