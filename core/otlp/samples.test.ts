@@ -2,8 +2,9 @@
 // three times (31 + 5, 67 + 11 and 131 + 23 tokens) and the tool `multiply` twice, after the guardrail `pii-detector`.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { TRACE_ID } from '../../testing/otlp-export.ts';
+import type { BehavioralEvent } from '../behavior/audit-entry.ts';
 import { decodeJson } from './decode-json.ts';
 import { decodeProtobuf } from './decode-protobuf.ts';
 import type { OtlpSpan } from './span.ts';
@@ -41,6 +42,112 @@ test.each(FILES)('%s', (file) => {
   expect(of('guardrail')).toMatchObject([{ guardrailType: 'pii-detector', invoked: true }]);
 });
 
+/**
+ * Recorded from SDKs that the programs of `testing/frameworks` do not import, with long texts cut: Langfuse 5.0 (Python) and 5.11
+ * (JavaScript), Logfire 5.4 with `openai` 3.57 and `openai-agents` 0.24, and the AI SDK. Tokens of each model call, tools, guardrails.
+ */
+const OTHERS: Record<string, { models: [number, number][]; tools: string[]; guardrails: string[] }> = {
+  // One whole response with a tool and one stream with a tool.
+  'ai-sdk-5-javascript.json': {
+    models: [
+      [31, 5],
+      [67, 11],
+      [131, 23],
+      [263, 47],
+    ],
+    tools: ['multiply', 'multiply'],
+    guardrails: [],
+  },
+  'ai-sdk-6-javascript.json': {
+    models: [
+      [31, 5],
+      [67, 11],
+      [131, 23],
+      [263, 47],
+    ],
+    tools: ['multiply', 'multiply'],
+    guardrails: [],
+  },
+  // The last calls are reported by hand: 100 + 7 cached + 20, and in Python an embedding.
+  'langfuse-javascript.json': {
+    models: [
+      [31, 5],
+      [67, 11],
+      [131, 23],
+      [263, 47],
+      [107, 20],
+    ],
+    tools: ['multiply'],
+    guardrails: ['pii-detector'],
+  },
+  'langfuse-python.json': {
+    models: [
+      [31, 5],
+      [67, 11],
+      [131, 23],
+      [100, 20],
+      [9, 0],
+    ],
+    tools: ['multiply'],
+    guardrails: ['pii-detector'],
+  },
+  'logfire-agents-chat-python.json': {
+    models: [
+      [31, 5],
+      [67, 11],
+    ],
+    tools: ['multiply'],
+    guardrails: ['pii-detector'],
+  },
+  'logfire-agents-python.json': {
+    models: [
+      [31, 5],
+      [67, 11],
+    ],
+    tools: ['multiply'],
+    guardrails: ['pii-detector'],
+  },
+  // Whole response and stream of chat completions, stream and whole response of the Responses API.
+  'logfire-openai-python.json': {
+    models: [
+      [31, 5],
+      [67, 11],
+      [131, 23],
+      [263, 47],
+    ],
+    tools: [],
+    guardrails: [],
+  },
+};
+
+/** The events of all traces. A batch ends before each span, or contains the whole trace. */
+function eventsIn(spans: readonly OtlpSpan[], isSplit: boolean): BehavioralEvent[] {
+  const traces = Map.groupBy(spans, ({ traceId }) => traceId);
+  return [...traces.values()].flatMap((all) => {
+    const trace = new TraceSpans();
+    const batches = isSplit ? all.toSorted((a, b) => a.endMs - b.endMs).map((span) => [span]) : [all];
+    return batches.flatMap((batch) =>
+      trace.add(batch, evidenceOf).flatMap(({ evidence: { event } }) => event ?? []),
+    );
+  });
+}
+
+describe.each([
+  ['in one batch', false],
+  ['in batches of one span', true],
+])('%s', (_name, isSplit) => {
+  test.each(Object.entries(OTHERS))('%s', (file, expected) => {
+    const events = eventsIn(spansIn(file), isSplit);
+    expect({
+      models: events.flatMap((event) =>
+        event.type === 'model' ? [[event.promptTokens, event.completionTokens]] : [],
+      ),
+      tools: events.flatMap((event) => (event.type === 'tool' && event.success === true ? event.name : [])),
+      guardrails: events.flatMap((event) => (event.type === 'guardrail' ? event.guardrailType : [])),
+    }).toEqual(expected);
+  });
+});
+
 test('every sample is listed', () => {
-  expect(readdirSync(FOLDER).sort()).toEqual(FILES);
+  expect(readdirSync(FOLDER).sort()).toEqual([...FILES, ...Object.keys(OTHERS)].sort());
 });

@@ -44,12 +44,37 @@ describe('the kind of a span', () => {
   });
 });
 
+describe('Logfire', () => {
+  const stream = {
+    'gen_ai.operation.name': 'chat',
+    'logfire.span_type': 'span',
+    'logfire.msg_template': 'Chat Completion with {request_data[model]!r}',
+  };
+  test.each<[string, Record<string, AttributeValue>, Partial<OtlpSpan>, boolean]>([
+    ['the start of a stream', {}, {}, false],
+    ['a failed call', {}, { isError: true }, true],
+    ['a call that its log reports as failed', { 'logfire.level_num': 17 }, {}, true],
+    ['the log of a stream', { 'logfire.span_type': 'log' }, {}, true],
+    ['a response without usage', { 'gen_ai.response.id': 'r1' }, {}, true],
+    ['a call with no tokens', { 'gen_ai.usage.input_tokens': 0 }, {}, true],
+  ])('%s', (_name, attributes, more, counts) => {
+    expect(evidenceOf(spanOf({ ...stream, ...attributes }, more)) !== null).toBe(counts);
+  });
+});
+
 describe('each attribute', () => {
   const read: Record<string, (attribute: string) => unknown> = {
     model: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 'gpt-5' }),
     promptTokens: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 31 }),
     completionTokens: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 5 }),
     totalTokens: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 36 }),
+    usageDetails: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: '{"input":31,"output":5}' }),
+    level: (attribute) => [
+      eventOf({ ...KIND_ATTRIBUTE.tool, [attribute]: 'ERROR' }),
+      eventOf({ ...KIND_ATTRIBUTE.tool, [attribute]: 17 }),
+      eventOf({ ...KIND_ATTRIBUTE.tool, [attribute]: 9 }),
+    ],
+    logfireType: (attribute) => [evidenceOf(spanOf({ ...KIND_ATTRIBUTE.tool, [attribute]: 'pending_span' }))],
     callId: (attribute) => evidenceOf(spanOf({ ...KIND_ATTRIBUTE.model, [attribute]: 'c1' })),
     toolName: (attribute) => eventOf({ ...KIND_ATTRIBUTE.tool, [attribute]: 'search' }),
     guardrailName: (attribute) => eventOf({ ...KIND_ATTRIBUTE.guardrail, [attribute]: 'pii' }),
@@ -60,6 +85,9 @@ describe('each attribute', () => {
     promptTokens: { promptTokens: 31, completionTokens: 0 },
     completionTokens: { promptTokens: 0, completionTokens: 5 },
     totalTokens: { promptTokens: 0, completionTokens: 36 },
+    usageDetails: { promptTokens: 31, completionTokens: 5 },
+    level: [{ success: false }, { success: false }, { success: true }],
+    logfireType: [null],
     callId: { callId: 'c1' },
     toolName: { name: 'search' },
     guardrailName: { guardrailType: 'pii', invoked: true },

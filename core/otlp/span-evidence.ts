@@ -1,6 +1,7 @@
 import type { BehavioralEvent } from '../behavior/audit-entry.ts';
 import { MAX_TOKENS } from '../usage/token-counts.ts';
 import type { AttributeValue, OtlpSpan } from './span.ts';
+import { usageDetailsOf } from './usage-details.ts';
 import { attributesOf, KIND_ROWS, type SpanField, type SpanKind } from './vocabulary.ts';
 
 /** The evidence in one span. */
@@ -22,10 +23,13 @@ const ATTRIBUTES = {
   promptTokens: attributesOf('promptTokens'),
   completionTokens: attributesOf('completionTokens'),
   totalTokens: attributesOf('totalTokens'),
+  usageDetails: attributesOf('usageDetails'),
   callId: attributesOf('callId'),
   toolName: attributesOf('toolName'),
   guardrailName: attributesOf('guardrailName'),
   agentName: attributesOf('agentName'),
+  level: attributesOf('level'),
+  logfireType: attributesOf('logfireType'),
 } satisfies Record<SpanField, string[]>;
 
 const KIND_OF: ReadonlyMap<string, SpanKind> = new Map(
@@ -40,7 +44,7 @@ const MAX_LATENCY_MS = 1e12;
 /** The evidence in a span. null: the span follows none of the conventions, or describes something else. */
 export function evidenceOf(span: OtlpSpan): SpanEvidence | null {
   const kind = kindOf(span.attributes);
-  if (kind === null) return null;
+  if (kind === null || isReportedBySibling(span, kind)) return null;
   const none = { kind, callId: null, hasUsage: false, agentName: null };
   switch (kind) {
     case 'model':
@@ -51,7 +55,7 @@ export function evidenceOf(span: OtlpSpan): SpanEvidence | null {
       const event: BehavioralEvent = {
         type: 'tool',
         name,
-        success: !span.isError,
+        success: !hasFailed(span),
         ...latencyOf(span),
         source: 'span',
       };
@@ -82,10 +86,31 @@ function kindOf(attributes: OtlpSpan['attributes']): SpanKind | null {
   return null;
 }
 
+/**
+ * Logfire exports a span a second time under another id: as a placeholder at its start, and a model call with a stream as a log entry at
+ * its end. The span of such a call ends before the stream, without usage and without the id of the response.
+ */
+function isReportedBySibling(span: OtlpSpan, kind: SpanKind): boolean {
+  const type = textAt(span, 'logfireType');
+  if (type === 'pending_span') return true;
+  if (kind !== 'model' || type !== 'span' || hasFailed(span)) return false;
+  const has = (attribute: string): boolean => span.attributes.has(attribute);
+  return has('logfire.msg_template') && ![...ATTRIBUTES.promptTokens, ...ATTRIBUTES.callId].some(has);
+}
+
+/** Levels of OpenTelemetry logs from here are errors. */
+const ERROR_LEVEL = 17;
+
+function hasFailed(span: OtlpSpan): boolean {
+  const level = firstAt(span, 'level', (value) => value);
+  return span.isError || level === 'ERROR' || (typeof level === 'number' && level >= ERROR_LEVEL);
+}
+
 function modelCallOf(span: OtlpSpan): Pick<SpanEvidence, 'event' | 'hasUsage'> {
-  const promptTokens = tokensAt(span, 'promptTokens');
-  const completionTokens = tokensAt(span, 'completionTokens');
-  const total = tokensAt(span, 'totalTokens');
+  const details = usageDetailsOf(textAt(span, 'usageDetails') ?? '');
+  const promptTokens = tokensAt(span, 'promptTokens') || details.promptTokens;
+  const completionTokens = tokensAt(span, 'completionTokens') || details.completionTokens;
+  const total = tokensAt(span, 'totalTokens') || details.totalTokens;
   const event: BehavioralEvent = {
     type: 'model',
     modelId: textAt(span, 'model') ?? 'unknown',

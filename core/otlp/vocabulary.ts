@@ -12,6 +12,9 @@ interface KindRow {
 const GEN_AI = 'OpenTelemetry GenAI';
 const OPEN_INFERENCE = 'OpenInference';
 const OPEN_LLMETRY = 'OpenLLMetry';
+const LANGFUSE = 'Langfuse';
+const LOGFIRE = 'Logfire';
+const AI_SDK = 'AI SDK 5 and 6';
 
 const kinds = (
   attribute: string,
@@ -42,6 +45,29 @@ export const KIND_ROWS: readonly KindRow[] = [
     completion: 'model',
     embedding: 'model',
   }),
+  ...kinds('langfuse.observation.type', LANGFUSE, {
+    generation: 'model',
+    embedding: 'model',
+    tool: 'tool',
+    guardrail: 'guardrail',
+    agent: 'agent',
+  }),
+  ...kinds('ai.operationId', AI_SDK, {
+    'ai.generateText.doGenerate': 'model',
+    'ai.streamText.doStream': 'model',
+    'ai.generateObject.doGenerate': 'model',
+    'ai.streamObject.doStream': 'model',
+    'ai.embed.doEmbed': 'model',
+    'ai.embedMany.doEmbed': 'model',
+    'ai.toolCall': 'tool',
+  }),
+  // Its spans of the OpenAI Agents SDK; all others have the GenAI names.
+  ...kinds('logfire.msg_template', LOGFIRE, {
+    'Chat completion with {gen_ai.request.model!r}': 'model',
+    'Function: {name}': 'tool',
+    'Guardrail {name!r} {triggered=}': 'guardrail',
+    'Agent run: {name!r}': 'agent',
+  }),
 ];
 
 export type SpanField =
@@ -49,10 +75,13 @@ export type SpanField =
   | 'promptTokens'
   | 'completionTokens'
   | 'totalTokens'
+  | 'usageDetails'
   | 'callId'
   | 'toolName'
   | 'guardrailName'
-  | 'agentName';
+  | 'agentName'
+  | 'level'
+  | 'logfireType';
 
 /** An attribute that contains a field of the evidence. */
 interface FieldRow {
@@ -73,12 +102,16 @@ export const FIELD_ROWS: readonly FieldRow[] = [
     'embedding.model_name': OPEN_INFERENCE,
     'gen_ai.request.model': GEN_AI,
     'llm.request.model_name': OPEN_INFERENCE,
+    'langfuse.observation.model.name': LANGFUSE,
+    'ai.model.id': AI_SDK,
   }),
   ...field('promptTokens', {
     'gen_ai.usage.input_tokens': GEN_AI,
     'gen_ai.usage.prompt_tokens': `${GEN_AI} before 1.27`,
     'llm.token_count.prompt': OPEN_INFERENCE,
     'llm.usage.prompt_tokens': `${OPEN_LLMETRY} before 0.10`,
+    // Calls of chat models have the GenAI names as well.
+    'ai.usage.tokens': `${AI_SDK}, embeddings`,
   }),
   ...field('completionTokens', {
     'gen_ai.usage.output_tokens': GEN_AI,
@@ -90,23 +123,31 @@ export const FIELD_ROWS: readonly FieldRow[] = [
     'gen_ai.usage.total_tokens': OPEN_LLMETRY,
     'llm.token_count.total': OPEN_INFERENCE,
     'llm.usage.total_tokens': `${OPEN_LLMETRY} before 0.50`,
+    'ai.usage.totalTokens': AI_SDK,
   }),
+  ...field('usageDetails', { 'langfuse.observation.usage_details': LANGFUSE }),
   ...field('callId', {
     'gen_ai.response.id': GEN_AI,
     'gen_ai.tool.call.id': GEN_AI,
     'tool_call.id': OPEN_INFERENCE,
+    'ai.toolCall.id': AI_SDK,
   }),
   ...field('toolName', {
     'gen_ai.tool.name': GEN_AI,
     'tool.name': OPEN_INFERENCE,
     'traceloop.entity.name': OPEN_LLMETRY,
+    'ai.toolCall.name': AI_SDK,
+    name: LOGFIRE,
   }),
-  ...field('guardrailName', { 'guardrail.name': OPEN_INFERENCE }),
+  ...field('guardrailName', { 'guardrail.name': OPEN_INFERENCE, name: LOGFIRE }),
   ...field('agentName', {
     'gen_ai.agent.name': GEN_AI,
     'agent.name': OPEN_INFERENCE,
     'traceloop.entity.name': OPEN_LLMETRY,
+    name: LOGFIRE,
   }),
+  ...field('level', { 'langfuse.observation.level': LANGFUSE, 'logfire.level_num': LOGFIRE }),
+  ...field('logfireType', { 'logfire.span_type': LOGFIRE }),
 ];
 
 /** The attributes that the decoders keep. */
