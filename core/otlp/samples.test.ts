@@ -68,6 +68,16 @@ const OTHERS: Record<string, { models: [number, number][]; tools: string[]; guar
     tools: ['multiply', 'multiply'],
     guardrails: [],
   },
+  'ai-sdk-7-javascript.json': {
+    models: [
+      [31, 5],
+      [67, 11],
+      [131, 23],
+      [263, 47],
+    ],
+    tools: ['multiply', 'multiply'],
+    guardrails: [],
+  },
   // The last calls are reported by hand: 100 + 7 cached + 20, and in Python an embedding.
   'langfuse-javascript.json': {
     models: [
@@ -116,6 +126,14 @@ const OTHERS: Record<string, { models: [number, number][]; tools: string[]; guar
       [263, 47],
     ],
     tools: [],
+    guardrails: [],
+  },
+  'logfire-pydantic-ai-python.json': {
+    models: [
+      [31, 5],
+      [67, 11],
+    ],
+    tools: ['multiply'],
     guardrails: [],
   },
 };
