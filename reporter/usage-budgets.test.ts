@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import type { ShownUsageReport } from '../core/usage/process-usage.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 import { createReporter, type Manifest, type Reporter, type RequestBehavior } from './index.ts';
 
@@ -251,6 +252,38 @@ describe('tokens that an agent records', () => {
     for (let n = 0; n < 3; n += 1) await chat();
     expect(await counted()).toEqual({ usage: 30, today: 30, events: [1, 1, 1] });
   });
+});
+
+test('of 13 worker processes, usage is the sum of their events, and the report of one of them is named', async () => {
+  const sidecarUrl = `http://127.0.0.1:${rig.sidecar.controlPort}`;
+  const workers = Array.from({ length: 13 }, () =>
+    createReporter({ manifest: JSON.parse(MANIFEST) as Manifest, env: {}, sidecarUrl }),
+  );
+  let requests = 0;
+  rig.agent.otherwise = (request, response) => {
+    const worker = workers[requests % workers.length]!;
+    if (request.url === '/v1/chat') requests += 1;
+    if (worker.handle(request, response)) return;
+    worker.recordUsage(MODEL, 30, 10);
+    respond(response);
+  };
+  const usageOf = () => rig.report<ShownUsageReport>('/usage');
+  await chat();
+  await workers[0]!.events.flush(60_000);
+  requests = 0;
+  expect(await usageOf()).toEqual(workers[0]!.getUsage());
+  requests = 1;
+  for (let n = 1; n < workers.length; n += 1) await chat();
+  for (const worker of workers) await worker.events.flush(60_000);
+  expect(await usageOf()).toEqual({
+    source: 'agent-sdk',
+    windowStartedAt: expect.any(String),
+    models: [{ modelId: MODEL, promptTokens: 390, completionTokens: 130, totalTokens: 520, callCount: 13 }],
+    totalTokens: 520,
+    totalCalls: 13,
+    processReport: { totalTokens: 40, totalCalls: 1 },
+  });
+  for (const worker of workers) await worker.stop();
 });
 
 describe('the budgets of the policy', () => {

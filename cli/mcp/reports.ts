@@ -139,6 +139,7 @@ export const usageReport = z.object({
   sampleSize: count.describe('Requests with known usage'),
   callsWithoutUsage: count,
   withoutRequest: z.object({ totalTokens: z.number(), totalCalls: z.number() }).nullish(),
+  processReport: z.object({ totalTokens: z.number(), totalCalls: z.number() }).nullish(),
   ...stored,
 });
 

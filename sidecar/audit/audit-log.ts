@@ -91,6 +91,8 @@ export class AuditLog {
   requestsWithoutBehavior = 0;
   /** Usage since the last window that the control plane received. */
   window: UsageWindow;
+  /** The `model` events of the agent since the start of the process. */
+  reported: UsageWindow;
   readonly #options: AuditLogOptions;
   readonly #calls = new CallMemory();
   /** In no order. Not a Set: V8 allocates the table of an old Set again after some additions, in the old generation. */
@@ -110,6 +112,7 @@ export class AuditLog {
     const now = options.clock.now();
     this.#day = emptyDay(now);
     this.window = emptyWindow(now.toISOString());
+    this.reported = this.window;
   }
 
   /** Creates the entry when the request arrives, so that early events find it. */
@@ -153,6 +156,7 @@ export class AuditLog {
     const entry = this.ring.find(batch.requestId);
     if (entry === undefined) return null;
     if (!this.eventMemory.hasRoom(entry, batch.events)) return 'full';
+    this.#countReported(batch.events);
     const late = addEvents(entry, batch);
     if (batch.events.length > 0) this.eventMemory.count(entry);
     if (hasBehavior(entry)) this.requestsWithoutBehavior = 0;
@@ -165,6 +169,7 @@ export class AuditLog {
   /** Counts model calls that belong to no request and therefore have no entry. */
   recordUsage(events: readonly BehavioralEvent[]): void {
     this.seen.note(sightingsIn({ events: [...events] }));
+    this.#countReported(events);
     this.#countWithoutRequest(this.#report(callsIn(events)));
   }
 
@@ -249,6 +254,11 @@ export class AuditLog {
   /** The reported calls that lanes have not already counted without their request. */
   #report(calls: readonly ModelCall[]): readonly ModelCall[] {
     return this.#laneTokens.notCounted(calls);
+  }
+
+  /** Spans of the same calls are not added. */
+  #countReported(events: readonly BehavioralEvent[]): void {
+    this.reported = addCalls(this.reported, callsIn(events.filter(({ source }) => source === undefined)));
   }
 
   #countWithoutRequest(calls: readonly ModelCall[]): void {

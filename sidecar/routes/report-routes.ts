@@ -8,6 +8,7 @@ import { align } from '../../core/gap/align.ts';
 import { ref } from '../../core/openapi/json-schema.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
+import { agentUsage } from '../../core/usage/process-usage.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { SidecarRoute } from '../access.ts';
@@ -83,12 +84,14 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       method: 'GET',
       path: '/usage',
       access: 'local',
-      summary: "Returns tokens by model: the agent's own report, else the totals of the audit ring.",
+      summary:
+        "Returns tokens by model: the agent's own report, or the sum of its `model` events if that is larger, else the totals of the audit ring. The report is that of one process: with several worker processes the sum of the events is larger, and `processReport` has the totals of the report.",
       operation: USAGE,
       handlers: [
         async (_request, response) => {
           const reported = await usage.join();
-          response.json(reported ?? ringUsageReport(audit.ring.newest(), audit.withoutRequest));
+          if (reported !== null) response.json(agentUsage(reported, audit.reported));
+          else response.json(ringUsageReport(audit.ring.newest(), audit.withoutRequest));
         },
       ],
     },

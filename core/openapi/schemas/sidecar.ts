@@ -146,7 +146,16 @@ const EXPLORE: Readonly<Record<string, JsonSchema>> = {
 const USAGE: Readonly<Record<string, JsonSchema>> = {
   AgentUsageReport: {
     description: 'Usage that the agent itself reports.',
-    ...closed({ source: { type: 'string', const: 'agent-sdk' }, ...USAGE_WINDOW }),
+    ...closed(
+      { source: { type: 'string', const: 'agent-sdk' }, ...USAGE_WINDOW },
+      {
+        processReport: {
+          ...closed(CALL_SUM),
+          description:
+            'Totals of the own report of the agent, which is that of one process. Present if the `model` events of the agent since the start of the sidecar have more tokens; the other members are then their sums.',
+        },
+      },
+    ),
   },
   RingUsageReport: {
     description: 'Usage from the audit ring.',
