@@ -236,6 +236,10 @@ const TOOLS_PYTHON: readonly Sample[] = [
     'tool search',
   ],
   [
+    'from mcp.server import MCPServer\nserver = MCPServer("s")\n@server.tool()\ndef search(q): pass',
+    'tool search',
+  ],
+  [
     'from semantic_kernel.functions import kernel_function\nclass P:\n    @kernel_function(name="find", description="Finds")\n    def search(self): pass',
     'tool find: Finds',
   ],
@@ -635,6 +639,10 @@ const API_PYTHON: readonly Sample[] = [
   ],
   ['from flask import Flask\napp = Flask(__name__)\n@app.route("/ask")\ndef ask(): pass', 'route ALL /ask'],
   ['from fastmcp import FastMCP\nmcp = FastMCP("a")\nmcp.run(transport="http")', 'apiType'],
+  [
+    'from mcp.server import MCPServer\nserver = MCPServer("a")\nserver.run(transport="streamable-http")',
+    'apiType',
+  ],
 ];
 
 const API_SCRIPT: readonly Sample[] = [

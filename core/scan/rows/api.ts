@@ -50,7 +50,7 @@ const MCP_SERVERS: readonly CallRow[] = [
   {
     framework: 'fastmcp',
     language: 'python',
-    name: /^(?:(?:fastmcp|mcp)[\w.]*:FastMCP\(\)|:[\w.]+)\.(?:run|run_async|streamable_http_app|sse_app|http_app)$/,
+    name: /^(?:(?:fastmcp|mcp)[\w.]*:(?:FastMCP|MCPServer)\(\)|:[\w.]+)\.(?:run|run_async|streamable_http_app|sse_app|http_app)$/,
     needs: /^(?:fastmcp|mcp\.server)/,
     read: (call, code) => {
       const isHttp =

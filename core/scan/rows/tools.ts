@@ -64,7 +64,11 @@ export const TOOL_DECORATORS: readonly DecoratorRow[] = [
   decorated('smolagents', /^smolagents:tool$/),
   decorated('openai-agents', /^agents[\w.]*:function_tool$/),
   decorated('pydantic-ai', /^(?:pydantic_ai[\w.]*:Agent\(\)|:[\w.]+)\.tool(?:_plain)?$/, /^pydantic_ai/),
-  decorated('fastmcp', /^(?:(?:fastmcp|mcp)[\w.]*:FastMCP\(\)|:[\w.]+)\.tool$/, /^(?:fastmcp|mcp\.server)/),
+  decorated(
+    'fastmcp',
+    /^(?:(?:fastmcp|mcp)[\w.]*:(?:FastMCP|MCPServer)\(\)|:[\w.]+)\.tool$/,
+    /^(?:fastmcp|mcp\.server)/,
+  ),
   decorated('semantic-kernel', /^semantic_kernel[\w.]*:kernel_function$/),
   decorated('agno', /^agno[\w.]*:tool$/),
   decorated('strands', /^strands[\w.]*:tool$/),
