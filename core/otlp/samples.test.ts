@@ -44,7 +44,8 @@ test.each(FILES)('%s', (file) => {
 
 /**
  * Recorded from SDKs that the programs of `testing/frameworks` do not import, with long texts cut: Langfuse 5.0 (Python) and 5.11
- * (JavaScript), Logfire 5.4 with `openai` 3.57 and `openai-agents` 0.24, and the AI SDK. Tokens of each model call, tools, guardrails.
+ * (JavaScript), Logfire 5.4 with `openai` 3.57, `openai-agents` 0.24 and `pydantic-ai`, MLflow 3.17, and the AI SDK 5, 6 and 7. Tokens
+ * of each model call, tools, guardrails.
  */
 const OTHERS: Record<string, { models: [number, number][]; tools: string[]; guardrails: string[] }> = {
   // One whole response with a tool and one stream with a tool.
@@ -136,6 +137,11 @@ const OTHERS: Record<string, { models: [number, number][]; tools: string[]; guar
     tools: ['multiply'],
     guardrails: [],
   },
+  'mlflow-python.json': {
+    models: [[31, 5]],
+    tools: ['multiply'],
+    guardrails: ['pii-detector'],
+  },
 };
 
 /** The events of all traces. A batch ends before each span, or contains the whole trace. */
@@ -156,6 +162,9 @@ describe.each([
 ])('%s', (_name, isSplit) => {
   test.each(Object.entries(OTHERS))('%s', (file, expected) => {
     const events = eventsIn(spansIn(file), isSplit);
+    const models = new Set(events.flatMap((event) => (event.type === 'model' ? event.modelId : [])));
+    models.delete('text-embedding-3-small');
+    expect([...models]).toEqual(['gpt-4o-mini']);
     expect({
       models: events.flatMap((event) =>
         event.type === 'model' ? [[event.promptTokens, event.completionTokens]] : [],

@@ -148,7 +148,11 @@ function nameOf({ name }: OtlpSpan): string | null {
   return plain(name.replace(OPERATION, ''));
 }
 
-const plain = (text: string): string | null => (text.trim() === '' ? null : text);
+/** Without the quotes of a text in JSON, as MLflow writes it. */
+function plain(text: string): string | null {
+  const bare = text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
+  return bare.trim() === '' ? null : bare;
+}
 
 /** An absent count, a fraction, a negative or a too large number count as 0. */
 function tokensAt(span: OtlpSpan, field: SpanField): number {

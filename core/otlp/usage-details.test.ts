@@ -24,6 +24,11 @@ test.each<[string, string, [number, number, number]]>([
     '{"input_tokens": 10, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 1, "output_tokens": 5}',
     [31, 5, 0],
   ],
+  [
+    'a usage of MLflow, which has the cached tokens twice',
+    '{"input_tokens": 31, "output_tokens": 5, "total_tokens": 36, "cache_read_input_tokens": 3}',
+    [31, 5, 36],
+  ],
   ['a priority tier', '{"input":28,"input_cache_read":3,"input_priority":31,"output":5}', [31, 5, 0]],
   ['an embedding', '{"input":9}', [9, 0, 0]],
   [

@@ -7,8 +7,9 @@ const MEMBER = /"([^"]+)":\s*(\d+)(?=[\s,}])/g;
 const [INPUT, OUTPUT] = [/input(?!_priority)/, /output(?!_priority)/];
 
 /**
- * Reads `langfuse.observation.usage_details`, an object as JSON. It has the usage of the vendor, or the names of Langfuse, with which
- * each token counts in one member: `{"input":28,"input_cached_tokens":3,"output":5}` are 31 prompt tokens.
+ * Reads the usage of a call that is one attribute: an object as JSON, with the usage of the vendor or with the names of Langfuse. There
+ * each token counts in one member: `{"input":28,"input_cached_tokens":3,"output":5}` are 31 prompt tokens. If input and output are the
+ * total already, the other members are parts of them.
  */
 export function usageDetailsOf(json: string): TokenCounts {
   const outer = json.replace(/^\s*\{/, '').replace(INNER, '');
@@ -17,14 +18,17 @@ export function usageDetailsOf(json: string): TokenCounts {
     const count = Number(digits);
     if (count <= MAX_TOKENS) counts.set(name, count);
   }
+  const first = (...names: string[]): number => names.map((name) => counts.get(name)).find(Boolean) ?? 0;
   const sumOf = (names: RegExp): number => {
     let sum = 0;
     for (const [name, count] of counts) if (names.test(name)) sum += count;
     return sum;
   };
-  return {
-    promptTokens: counts.get('prompt_tokens') ?? sumOf(INPUT),
-    completionTokens: counts.get('completion_tokens') ?? sumOf(OUTPUT),
-    totalTokens: counts.get('total') ?? counts.get('total_tokens') ?? 0,
-  };
+  const promptTokens = first('prompt_tokens', 'input_tokens', 'input');
+  const completionTokens = first('completion_tokens', 'output_tokens', 'output');
+  const totalTokens = first('total_tokens', 'total');
+  const isComplete = counts.has('prompt_tokens') || promptTokens + completionTokens === totalTokens;
+  return isComplete
+    ? { promptTokens, completionTokens, totalTokens }
+    : { promptTokens: sumOf(INPUT), completionTokens: sumOf(OUTPUT), totalTokens };
 }

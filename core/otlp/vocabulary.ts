@@ -15,6 +15,7 @@ const OPEN_LLMETRY = 'OpenLLMetry';
 const LANGFUSE = 'Langfuse';
 const LOGFIRE = 'Logfire';
 const AI_SDK = 'AI SDK 5 and 6';
+const MLFLOW = 'MLflow';
 
 const kinds = (
   attribute: string,
@@ -61,6 +62,15 @@ export const KIND_ROWS: readonly KindRow[] = [
     'ai.embedMany.doEmbed': 'model',
     'ai.toolCall': 'tool',
   }),
+  // All its values are JSON.
+  ...kinds('mlflow.spanType', MLFLOW, {
+    '"LLM"': 'model',
+    '"CHAT_MODEL"': 'model',
+    '"EMBEDDING"': 'model',
+    '"TOOL"': 'tool',
+    '"GUARDRAIL"': 'guardrail',
+    '"AGENT"': 'agent',
+  }),
   // Its spans of the OpenAI Agents SDK; all others have the GenAI names.
   ...kinds('logfire.msg_template', LOGFIRE, {
     'Chat completion with {gen_ai.request.model!r}': 'model',
@@ -104,6 +114,7 @@ export const FIELD_ROWS: readonly FieldRow[] = [
     'llm.request.model_name': OPEN_INFERENCE,
     'langfuse.observation.model.name': LANGFUSE,
     'ai.model.id': AI_SDK,
+    'mlflow.llm.model': MLFLOW,
   }),
   ...field('promptTokens', {
     'gen_ai.usage.input_tokens': GEN_AI,
@@ -125,7 +136,10 @@ export const FIELD_ROWS: readonly FieldRow[] = [
     'llm.usage.total_tokens': `${OPEN_LLMETRY} before 0.50`,
     'ai.usage.totalTokens': AI_SDK,
   }),
-  ...field('usageDetails', { 'langfuse.observation.usage_details': LANGFUSE }),
+  ...field('usageDetails', {
+    'langfuse.observation.usage_details': LANGFUSE,
+    'mlflow.chat.tokenUsage': MLFLOW,
+  }),
   ...field('callId', {
     'gen_ai.response.id': GEN_AI,
     'gen_ai.tool.call.id': GEN_AI,
