@@ -23,7 +23,7 @@ export function createRequestBehaviors({ events, countUsage, warnOnce }: Request
   const outside = behaviorOfNoRequest(
     (...call) => countUsage(null, ...call),
     () =>
-      warnOnce('no open request, guardrails and tools not reported and unknown to the policy', {
+      warnOnce('no open request, guardrails and tools not reported', {
         reason: 'the code runs outside of the async context of a request to a node:http server',
       }),
   );

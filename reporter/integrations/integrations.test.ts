@@ -72,9 +72,7 @@ describe('observer', () => {
     const observer = new Observer(real, { checkPolicy: true });
     await observer.beforeModel();
     await observer.beforeModel();
-    expect(warnings).toEqual([
-      'no open request, guardrails and tools not reported and unknown to the policy',
-    ]);
+    expect(warnings).toEqual(['no open request, guardrails and tools not reported']);
     real.recordUsage('gpt', 1e9, 0);
     await expect(observer.beforeModel()).rejects.toThrow('daily_token_limit_exceeded');
     await real.stop();

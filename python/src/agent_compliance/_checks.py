@@ -65,7 +65,6 @@ def status_of(checks: list[Check]) -> str:
 
 
 def summary_of(checks: list[Check]) -> dict[str, int]:
-    """Counts every check in exactly one of the four numbers."""
     failed = [check["severity"] == "error" for check in checks if check["status"] == "fail"]
     return {
         "passed": sum(check["status"] == "pass" for check in checks),
@@ -350,7 +349,6 @@ class Unresolved(Exception):
 
 
 def reference_of(text: str) -> tuple[str, str] | None:
-    """Kind and name of a reference; None: the text is a literal value."""
     if not text.startswith("$"):
         return None
     kind, colon, name = text[1:].partition(":")

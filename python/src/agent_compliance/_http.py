@@ -141,8 +141,6 @@ def _read(
 
 
 class _DeadlineSocket:
-    """The part of a socket that HTTPResponse uses, with a limit for all reads together."""
-
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._sock = sock
         self._deadline = deadline

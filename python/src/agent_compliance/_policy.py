@@ -36,7 +36,7 @@ _PAUSE_SECONDS = 5.0
 _MAX_REASONS = 100
 _MAX_REASON = 200
 _MAX_NAMES = 1000
-# Denials by a fact that is missing. None as the fact: unknown, so that these rules give no verdict.
+# Denials by a missing fact. They are no verdict if the fact is None: unknown.
 _REQUIRED = {
     "destructive_tool_without_confirmation": "user_confirmed",
     "pii_detector_not_invoked": "guardrails_invoked",
@@ -95,15 +95,12 @@ class PolicyCheck:
             denials, reason, _ = self._engine.evaluate(document)
         if denials is not None:
             self._is_unavailable = False
-            undecided = {each for each in denials if facts.get(_REQUIRED.get(each, ""), 0) is None}
-            decided = [each for each in denials if each not in undecided]
+            decided = [each for each in denials if facts.get(_REQUIRED.get(each, ""), 0) is not None]
             if decided:
                 raise PolicyDenied(decided)
-            if undecided and self._fail_closed:
-                raise PolicyUnavailable(
-                    f"no request is open, so the facts of {', '.join(sorted(undecided))} are unknown"
-                )
-            return
+            if not denials or not self._fail_closed:
+                return
+            reason = f"no request is open, so the facts of {', '.join(denials)} are unknown"
         if self._fail_closed:
             raise PolicyUnavailable(reason or "")
         # One warning per outage.

@@ -185,7 +185,6 @@ _POSTGRES = ("postgres", "postgresql", "pgvector", "timescaledb")
 
 
 def _ping_of(address: str, kind: str) -> tuple[bytes, bool, Judge] | None:
-    """The ping in the protocol of the service; None: a connection is enough."""
     scheme, colon, _ = address.strip().partition("://")
     protocol = (scheme.partition("+")[0] if colon else kind).lower()
     if protocol in (*_REDIS, "rediss", "valkeys"):

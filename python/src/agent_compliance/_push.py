@@ -144,7 +144,6 @@ class Pusher:
             self._interval = interval
 
     def _settled(self, outcome: tuple[str, Any]) -> tuple[float, float]:
-        """Counts and logs an outcome (one warning per outage). Returns the earliest and the normal pause."""
         kind, detail = outcome
         if kind == "accepted":
             if self._failures > 0:
@@ -358,7 +357,6 @@ def _newer_of(own: str, store: str) -> str:
 
 
 def _part_of(token: str, index: int) -> dict[str, Any]:
-    """Header (0) or claims (1) of a JWT; empty for another token."""
     import base64
     import binascii
 
@@ -580,7 +578,6 @@ def _model_subject(declared: str) -> str:
 
 
 def _model_keys(model_id: str, tokens: int) -> list[str]:
-    """The keys of a reported model call: the id itself, and the id without its date."""
     import re
 
     plain = _plain_model(model_id)

@@ -120,7 +120,6 @@ def _checked(value: object) -> Manifest:
 
 
 def _values_at(value: object, keys: list[str]) -> list[tuple[str, object, bool]]:
-    """Path, value and whether its parent exists, for each place that the path matches."""
     places: list[tuple[str, object, bool]] = [("", value, True)]
     for key in keys:
         following: list[tuple[str, object, bool]] = []

@@ -11,19 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
     from contextvars import Context, Token
-    from typing import Any, Protocol
+    from typing import Any
 
     from ._events import Event
     from ._policy import PolicyDenied
     from .reporter import Reporter
-
-    class Sink(Protocol):
-        """Receives what a request reports; a reporter."""
-
-        def send_event(self, request_id: str | None, event: Event) -> bool: ...
-        def count_usage(self, request_id: str | None, model_id: str, prompt: int, completion: int) -> bool: ...
-        def lost(self, name: object, reason: str) -> None: ...
-        def memory_selection(self) -> tuple[float | None, tuple[str, ...]]: ...
 
     Scope = MutableMapping[str, Any]
     Message = MutableMapping[str, Any]
@@ -69,7 +61,7 @@ class Behavior:
         "_ttl",
     )
 
-    def __init__(self, sink: Sink, request_id: str | None) -> None:
+    def __init__(self, sink: Reporter | _NoSink, request_id: str | None) -> None:
         self._sink = sink
         self._request_id = request_id
         self._has_begun = False
@@ -237,7 +229,7 @@ class _NoSink:
         return reporter.count_usage(None, model_id, prompt, completion)
 
     def lost(self, name: object, reason: str) -> None:
-        _warn_without_request()
+        _once.warn("no open request, guardrails and tools not reported", "install the web framework's integration")
 
     def memory_selection(self) -> tuple[float | None, tuple[str, ...]]:
         return None, ()
@@ -253,23 +245,15 @@ class _NoRequest(Behavior):
         self._is_taken = True
 
     def begin(self) -> bool:
-        _warn_without_request()
-        return False
+        return self.confirmed()
 
     def facts(self) -> dict[str, Any]:
-        """What ran before this code is unknown: None, which does not deny."""
-        _warn_without_request()
+        """What ran before is unknown: None, which does not deny."""
+        self.begin()
         return {"guardrails_invoked": None, "user_confirmed": None}
 
     def headers(self) -> dict[str, str]:
         return {}
-
-
-def _warn_without_request() -> None:
-    _once.warn(
-        "no open request, guardrails and tools not reported and unknown to the policy",
-        "install the integration of the web framework, or open a request with reporter.request()",
-    )
 
 
 _NO_SINK = _NoSink()
@@ -283,7 +267,7 @@ def current_behavior() -> Behavior:
     return _NoRequest() if behavior is None or behavior.is_over() else behavior
 
 
-def behavior_of(sink: Sink, request_id: str | None) -> Behavior:
+def behavior_of(sink: Reporter | _NoSink, request_id: str | None) -> Behavior:
     """A behaviour for one request. The sidecar has no longer ids."""
     return Behavior(sink, request_id if request_id and len(request_id) <= 128 else None)
 
