@@ -27,6 +27,7 @@ export interface SeenRequest {
   rawHeaders: string[];
   headers: IncomingMessage['headers'];
   body: string;
+  bytes: Buffer;
 }
 
 /** A vendor of models with TLS, whose certificate is signed by a CA of its own. */
@@ -49,7 +50,8 @@ export async function startTlsVendor(): Promise<TlsVendor> {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const { method = '', url = '', rawHeaders, headers } = request;
-      const seen = { method, url, rawHeaders, headers, body: Buffer.concat(chunks).toString() };
+      const bytes = Buffer.concat(chunks);
+      const seen = { method, url, rawHeaders, headers, body: bytes.toString(), bytes };
       vendor.requests.push(seen);
       vendor.answer(seen, response);
     });
@@ -164,26 +166,31 @@ export interface LaneAnswer {
   status: number;
   headers: IncomingMessage['headers'];
   body: string;
+  bytes: Buffer;
 }
 
-/** Sends one request to the lanes. */
+/** Sends one request to the lanes. `headers`: undefined removes a header. */
 export function post(
   port: number,
   path: string,
   body: unknown,
-  headers: Record<string, string> = {},
+  headers: Record<string, string | undefined> = {},
 ): Promise<LaneAnswer> {
   return new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port, path, method: 'POST', agent: false } as const;
-    const sent = { 'content-type': 'application/json', authorization: 'Bearer sk-secret', ...headers };
+    const all = { 'content-type': 'application/json', authorization: 'Bearer sk-secret', ...headers };
+    const sent = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
     const request = httpRequest({ ...options, headers: sent }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);
       response.on('end', () => {
         const { statusCode: status = 0, headers: received } = response;
-        resolve({ status, headers: received, body: Buffer.concat(chunks).toString() });
+        const bytes = Buffer.concat(chunks);
+        resolve({ status, headers: received, body: bytes.toString(), bytes });
       });
     });
-    request.on('error', reject).end(typeof body === 'string' ? body : JSON.stringify(body));
+    request
+      .on('error', reject)
+      .end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
   });
 }

@@ -1,4 +1,7 @@
-/** What happens with a call on a lane that the policy engine cannot evaluate. `open`: it passes. `closed`: it is denied. */
+/**
+ * What happens with a call of a known route that the policy engine cannot evaluate, or whose body cannot be read. `open`: it passes.
+ * `closed`: it is denied.
+ */
 export type FailMode = 'open' | 'closed';
 
 /** EGRESS_FAIL_MODE: the mode of all lanes, and of single lanes by id. */
@@ -11,6 +14,8 @@ export const FAIL_OPEN: FailModes = { all: 'open', lanes: new Map() };
 
 /** The violation of a call that is denied because the engine did not evaluate it. */
 export const POLICY_UNAVAILABLE = 'policy_unavailable';
+/** The violation of a call whose body cannot be read. */
+export const BODY_UNREAD = 'body_unread';
 
 /** A regular expression of a value, for pod annotations and the guard. Lanes are not compared with the lanes of the pod. */
 const ENTRY = '([a-z]+(:[A-Za-z0-9._-]{1,63})?=)?(open|closed)';

@@ -34,6 +34,8 @@ export type McpDenialForm = (typeof MCP_DENIAL_FORMS)[number];
 
 /** Code of the JSON-RPC error of a denied call. */
 const DENIED = -32_001;
+/** Code of JSON-RPC. */
+const PARSE_ERROR = -32_700;
 /** Messages of a server's batch that are read, requests of a batch that are answered, and tools of a list that are read. */
 const MAX_MESSAGES = 100;
 const MAX_TOOLS = 1_000;
@@ -108,6 +110,13 @@ export function mcpDenial(
   if (denials.length === 0) return null;
   return request.isBatch ? denials : denials[0];
 }
+
+/** The response to a body that is not JSON in UTF-8, which both transports require. */
+export const mcpRefusal = (message: string): unknown => ({
+  jsonrpc: '2.0',
+  id: null,
+  error: { code: PARSE_ERROR, message },
+});
 
 function isMessage(value: unknown): value is Record<string, unknown> {
   return isRecord(value) && own(value, 'jsonrpc') === '2.0';

@@ -57,7 +57,7 @@ export const EGRESS_SUMMARIES: Summaries<typeof EGRESS_FIELDS> = {
   EGRESS_MODE:
     'The effect of a policy denial on a lane: `track` records it, `enforce` stops the call, `off` evaluates no policy. Unset: the value of POLICY_PROXY_MODE.',
   EGRESS_FAIL_MODE:
-    'With EGRESS_MODE=enforce, what happens with a call that the policy engine cannot evaluate: `open` lets it pass, `closed` denies it with `policy_unavailable`. `lane=open` or `lane=closed` is for one lane: `closed,mcp:files=open`.',
+    'With EGRESS_MODE=enforce, what happens with a call of a known route that the policy engine cannot evaluate, or whose body cannot be read: `open` lets it pass, `closed` denies it with `policy_unavailable` or `body_unread`. `lane=open` or `lane=closed` is for one lane: `closed,mcp:files=open`.',
   EGRESS_ON_FORBIDDEN_TOOL:
     'With EGRESS_MODE=enforce, the effect of a forbidden tool call in the response of a model: `strip` removes the call, `fail` replaces the response by 403.',
   EGRESS_CA_FILE:

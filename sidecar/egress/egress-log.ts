@@ -1,7 +1,7 @@
 import { OUTCOMES, type AuditEntry, type Outcome } from '../../core/behavior/audit-entry.ts';
 import { comparedTokensIn } from '../../core/behavior/lane-calls.ts';
 import type { EgressCall } from '../../core/egress/egress-call.ts';
-import { POLICY_UNAVAILABLE } from '../../core/egress/fail-modes.ts';
+import { BODY_UNREAD, POLICY_UNAVAILABLE } from '../../core/egress/fail-modes.ts';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import { sightingsOfLaneCall } from '../../core/evidence/sightings.ts';
@@ -42,7 +42,7 @@ export interface LaneCounts {
   calls: Record<Outcome, number>;
   /** Denied requests, and answers from which a call was removed or that were replaced. */
   blocked: number;
-  /** Calls that were denied because the policy engine could not evaluate them. */
+  /** Calls that were denied because the policy engine could not evaluate them, or because they could not be read. */
   failedClosed: number;
   /** Bodies that passed unread. */
   unread: Record<UnreadReason, number>;
@@ -206,7 +206,8 @@ export class EgressLog {
     if (counts === undefined) return;
     counts.calls[facts.outcome] += 1;
     if (facts.isBlocked) counts.blocked += 1;
-    if (facts.violations.includes(POLICY_UNAVAILABLE)) counts.failedClosed += 1;
+    if ([POLICY_UNAVAILABLE, BODY_UNREAD].some((each) => facts.violations.includes(each)))
+      counts.failedClosed += 1;
     if (entry === null) counts.unattributed += 1;
     if (facts.isUsageUnknown) counts.withoutUsage += 1;
     counts.tokens.prompt += facts.usage?.promptTokens ?? 0;

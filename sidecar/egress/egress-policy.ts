@@ -56,11 +56,16 @@ export class EgressPolicy {
     return this.mode === 'off' ? undefined : this.#declaration.checks.get(reportedName(tool));
   }
 
+  /** true: a call of this lane that cannot be evaluated or read is denied. */
+  failsClosed({ id }: Lane): boolean {
+    return this.blocks && failModeOf(this.#options.failModes, id) === 'closed';
+  }
+
   /** Synchronous if the engine is. */
   evaluate(query: EgressQuery, lane: Lane): EgressVerdict | Promise<EgressVerdict> {
     if (this.mode === 'off') return NOT_EVALUATED;
     const { tools = [] } = query;
-    const { evaluator, listedTools, failModes } = this.#options;
+    const { evaluator, listedTools } = this.#options;
     const { declared } = this.#declaration;
     const server = lane.kind === 'mcp' ? lane.name : null;
     // Whatever a declared server is called for is its tool: the lane may not have seen its list.
@@ -69,7 +74,7 @@ export class EgressPolicy {
     const verdict = evaluator.evaluateEgress(
       mcpTools.length === 0 ? query : { ...query, mcp_tools: mcpTools },
     );
-    if (!this.blocks || failModeOf(failModes, lane.id) === 'open') return verdict;
+    if (!this.failsClosed(lane)) return verdict;
     return verdict instanceof Promise ? verdict.then(closed) : closed(verdict);
   }
 

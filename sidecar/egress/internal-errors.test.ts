@@ -6,6 +6,7 @@ import type { PolicyEngine } from '../../core/policy/engine.ts';
 import { silentLogger, type LogFields } from '../../runtime/logger.ts';
 import { post, startEgressRig, type EgressRig, type TlsVendor } from '../../testing/egress-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
+import { ModelCall } from './model-call.ts';
 import { ResponseWriter } from '../proxy/response-writer.ts';
 
 let rig: EgressRig;
@@ -57,7 +58,7 @@ describe('an error of the sidecar itself ends only its call, and is logged once'
   const breakStep = (): unknown => jest.spyOn(rig.egress.policy, 'evaluate').mockImplementation(thrown);
   const breakLater = (): unknown =>
     jest.spyOn(rig.egress.policy, 'evaluate').mockRejectedValue(new Error('thrown'));
-  const breakHead = (): unknown => jest.spyOn(rig.egress.log, 'unread').mockImplementation(thrown);
+  const breakHead = (): unknown => jest.spyOn(ModelCall.prototype, 'head').mockImplementation(thrown);
   const breakBody = (): unknown => jest.spyOn(ResponseWriter.prototype, 'write').mockImplementation(thrown);
 
   test.each<
@@ -70,7 +71,7 @@ describe('an error of the sidecar itself ends only its call, and is logged once'
   >([
     ['in a step', { breaks: breakStep }, 502, OF_THE_CALL],
     ['in a step that ends later', { breaks: breakLater }, 502, OF_THE_CALL],
-    ['at the head', { breaks: breakHead, answer: answers('ok', 'text/plain') }, 502, INTERNAL],
+    ['at the head', { breaks: breakHead, answer: answers('', 'text/event-stream') }, 502, INTERNAL],
     ['in the body', { breaks: breakBody }, null, INTERNAL],
     ['in a body that waited for the verdict', { engine: LATER, breaks: breakBody }, null, INTERNAL],
   ])('%s', async (_when, { engine, breaks, answer = answersWithTool }, status, logged) => {

@@ -1,7 +1,9 @@
 import type { Outcome } from '../../core/behavior/audit-entry.ts';
+import type { AnswerFormat } from '../../core/egress/answer-format.ts';
 import type { EgressUsage } from '../../core/egress/egress-call.ts';
 import type { Frame } from '../../core/egress/model-wire.ts';
 import type { HeaderList } from '../proxy/headers.ts';
+import type { JsonBody } from './json-body.ts';
 
 /** What is known about one call. The protocol of its lane fills it in while the call is in progress. */
 export interface CallFacts {
@@ -48,8 +50,8 @@ export interface AnswerHead {
   status: number;
   /** Without parameters, in lower case; empty: none. */
   contentType: string;
-  /** The body has a content coding, so it cannot be read. */
-  isEncoded: boolean;
+  /** From the content type or the first bytes of the body; null: not a format that is read. */
+  format: AnswerFormat | null;
 }
 
 /** Why a body passed unread. `route`: unknown route. `size`: too large. `form`: not in the form of the protocol, or coded. */
@@ -87,13 +89,14 @@ export interface CallEnd {
  */
 export interface LaneCall {
   readonly facts: CallFacts;
-  /** The whole body was read. `body`: undefined if there is none, or if it is not JSON. */
-  request(body: unknown, raw: Buffer): RequestStep | Promise<RequestStep>;
+  /** The whole body was read. */
+  request(body: JsonBody, raw: Buffer): RequestStep | Promise<RequestStep>;
   /** In place of `request`: the body passes unread. `bytes`: its length; null: not known. A response denies the call. */
   unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null>;
   head(head: AnswerHead): Treatment;
-  /** `body`: undefined if `raw` is not JSON. */
-  whole(body: unknown, raw: Buffer): WholeStep | Promise<WholeStep>;
+  whole(body: JsonBody, raw: Buffer): WholeStep | Promise<WholeStep>;
+  /** The body of the response cannot be read: the response in place of it; null: it passes unread. */
+  unreadAnswer(): OwnResponse | null;
   /** `isEnd`: the upstream's response has ended after these frames. */
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep>;
   /** Called for a stream whose head was sent. `write` sends bytes of the lane itself between two frames. */

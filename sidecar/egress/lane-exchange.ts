@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { jsonBodyOf } from '../../core/egress/wires/exact-json.ts';
 import { withViolations } from '../policy/violation-answer.ts';
-import { valuesOf, type HeaderList } from '../proxy/headers.ts';
+import type { HeaderList } from '../proxy/headers.ts';
 import type { ClientBody } from '../proxy/client-message.ts';
 import { ResponseWriter, type Source } from '../proxy/response-writer.ts';
 import { Stuck } from '../proxy/stuck.ts';
@@ -13,20 +12,21 @@ import {
   type UpstreamRequestHandle,
 } from '../proxy/upstream.ts';
 import { AnswerBody, type AnswerStep } from './answer-body.ts';
+import { codingsOf } from './codings.ts';
 import { createCall } from './create-call.ts';
+import { firstDocument, NO_BODY, readJsonBody } from './json-body.ts';
 import { readBody, unread } from './lane-body.ts';
 import {
   NO_FACTS,
   type LaneCall,
   type OwnResponse,
   type RequestStep,
-  type Treatment,
   type UnreadReason,
 } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
-import { clientHeaders, isPlainJson, mediaTypeOf, upstreamHeaders } from './lane-headers.ts';
+import { clientHeaders, mediaTypeOf, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
 
 const IGNORED = (): void => undefined;
@@ -86,7 +86,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     // The body is read in this turn of the event loop, but after the head.
     if (this.#body !== null) process.nextTick(this.#begin);
     else if (call === null) this.#send(null);
-    else this.#requested(() => call.request(undefined, Buffer.alloc(0)));
+    else this.#requested(() => call.request(NO_BODY, Buffer.alloc(0)));
   }
 
   readonly #begin = (): void => {
@@ -97,23 +97,29 @@ export class LaneExchange implements UpstreamHandler, Source {
     if (!Buffer.isBuffer(body)) this.#stream = body;
     const { maxEgressBody } = this.#context.load;
     if (call === null) this.#send(unread(body));
-    else if (!isPlainJson(this.#client.rawHeaders)) this.#passUnread(call, 'form', unread(body));
-    else if (bodyBytes !== Infinity && bodyBytes > maxEgressBody)
-      this.#passUnread(call, 'size', unread(body));
+    else if (bodyBytes !== Infinity && bodyBytes > maxEgressBody) this.#passUnread(call, unread(body));
     else if (!Buffer.isBuffer(body))
       readBody(body, {
         maxBytes: maxEgressBody,
         keep: this.#keep,
-        onWhole: (whole) => this.#requested(() => call.request(jsonBodyOf(whole), whole)),
-        onTooLarge: (rest) => this.#passUnread(call, 'size', rest),
+        onWhole: (whole) => this.#readRequest(call, whole),
+        onTooLarge: (rest) => this.#passUnread(call, rest),
       });
-    else if (this.#keep(body.length)) this.#requested(() => call.request(jsonBodyOf(body), body));
-    else this.#passUnread(call, 'size', body);
+    else if (this.#keep(body.length)) this.#readRequest(call, body);
+    else this.#passUnread(call, body);
   };
 
-  #passUnread(call: LaneCall, reason: 'form' | 'size', body: Buffer | Readable): void {
+  #readRequest(call: LaneCall, raw: Buffer): void {
+    const codings = codingsOf(this.#client.rawHeaders);
+    const body = readJsonBody(raw, codings, this.#context.load.maxEgressBody);
+    if (body === 'too-large') this.#passUnread(call, raw);
+    else this.#requested(() => call.request(firstDocument(body), raw));
+  }
+
+  /** The body is too large to be read. */
+  #passUnread(call: LaneCall, body: Buffer | Readable): void {
     const { bodyBytes } = this.#input;
-    this.#unread(reason);
+    this.#unread('size');
     this.#after(
       () => call.unreadRequest(bodyBytes === Infinity ? null : bodyBytes),
       (response) => (response === null ? this.#send(body) : this.#respond(response)),
@@ -204,19 +210,14 @@ export class LaneExchange implements UpstreamHandler, Source {
     if (this.#isOver) return;
     this.#input.open.outages.ended();
     this.#head = { status, message, raw };
-    const contentType = mediaTypeOf(raw);
-    const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
-    const read = hasBody ? this.#call?.head({ status, contentType, isEncoded }) : undefined;
-    const treatment: Treatment = read ?? { kind: 'unread' };
-    if (treatment.kind === 'unread' && treatment.reason !== undefined) this.#unread(treatment.reason);
-    this.#answer = new AnswerBody(treatment, this.#call, {
-      maxBytes: this.#context.load.maxEgressBody,
-      keep: this.#keep,
-      onUnread: this.#unread,
-    });
-    if (treatment.kind === 'unread' || (treatment.kind === 'frames' && !treatment.isHeld))
-      this.#sendHead(treatment.kind === 'frames');
+    const answer = new AnswerBody(
+      { status, contentType: mediaTypeOf(raw), codings: codingsOf(raw) },
+      hasBody ? this.#call : null,
+      { maxBytes: this.#context.load.maxEgressBody, keep: this.#keep, onUnread: this.#unread },
+    );
+    this.#answer = answer;
+    if (answer.isPassing) this.#sendHead(answer.isStream);
   }
 
   onData(chunk: Buffer): void {
@@ -322,7 +323,8 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#control?.abort();
     // The rest of the body is read and dropped.
     this.#stream?.unpipe();
-    respondWith(this.#client, response, this.#call?.facts.violations ?? []);
+    if (this.#client.response.headersSent) this.#client.cut(this.#writer);
+    else respondWith(this.#client, response, this.#call?.facts.violations ?? []);
   }
 
   readonly #unread = (reason: UnreadReason): void =>

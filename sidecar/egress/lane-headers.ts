@@ -36,6 +36,7 @@ export function clientHeaders(raw: HeaderList, isChanged: boolean): string[] {
 }
 
 const OF_THE_BODY: ReadonlySet<string> = new Set([
+  'content-encoding',
   'content-length',
   'content-md5',
   'digest',
@@ -55,10 +56,4 @@ export function mediaTypeOf(raw: HeaderList): string {
   const value = valuesOf(raw, 'content-type')[0] ?? '';
   const end = value.indexOf(';');
   return (end < 0 ? value : value.slice(0, end)).trim().toLowerCase();
-}
-
-/** Whether a body with these headers can be read as JSON: it has no content coding. */
-export function isPlainJson(raw: HeaderList): boolean {
-  const type = valuesOf(raw, 'content-type')[0]?.toLowerCase() ?? '';
-  return (type === '' || type.includes('json')) && valuesOf(raw, 'content-encoding').length === 0;
 }

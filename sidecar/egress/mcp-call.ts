@@ -1,6 +1,8 @@
+import { BODY_UNREAD } from '../../core/egress/fail-modes.ts';
 import { lanePathOf, type Lane } from '../../core/egress/lanes.ts';
 import {
   mcpDenial,
+  mcpRefusal,
   readMcpAnswers,
   readMcpRequest,
   type McpRequest,
@@ -9,11 +11,11 @@ import {
 } from '../../core/egress/mcp-messages.ts';
 import { mcpLanePath } from '../../core/egress/mcp-paths.ts';
 import type { Frame } from '../../core/egress/model-wire.ts';
-import { exactJson, jsonBodyText } from '../../core/egress/wires/exact-json.ts';
-import { jsonText } from '../../core/egress/wires/members.ts';
-import { jsonOf } from '../../core/untrusted/fields.ts';
+import { exactJson, readJson } from '../../core/egress/wires/exact-json.ts';
+import { argumentsText } from '../../core/egress/wires/members.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
 import { outcomeOf, type EgressPolicy } from './egress-policy.ts';
+import type { JsonBody } from './json-body.ts';
 import {
   NO_FACTS,
   type AnswerHead,
@@ -57,14 +59,22 @@ export class McpCall implements LaneCall {
     this.#options = options;
   }
 
-  request(body: unknown, raw: Buffer): RequestStep | Promise<RequestStep> {
+  request({ value: body, text, isStrict }: JsonBody, raw: Buffer): RequestStep | Promise<RequestStep> {
     const request = readMcpRequest(body);
     if (request === null && raw.length > 0) this.#options.onUnread('form');
+    // Servers differ in what else they read, and run the calls in it.
+    const isRefused = !isStrict && this.#options.policy.blocks;
+    const refusal = isRefused
+      ? this.#refuse()
+      : request === null && raw.length > 0
+        ? this.unreadAnswer()
+        : null;
+    if (refusal !== null) return { respond: refusal };
     if (request === null || request.toolCalls.length === 0) return { send: raw };
     for (const { id, name } of request.toolCalls) if (id !== null) this.#waiting.set(id, name);
     this.facts.toolsCalled = namesOf(request.toolCalls.map(({ name }) => name));
     const verdict = this.#evaluate(request.toolCalls);
-    const exact = (): McpRequest => readMcpRequest(exactJson(body, jsonBodyText(raw))) ?? request;
+    const exact = (): McpRequest => readMcpRequest(exactJson(body, text)) ?? request;
     const step = (known: EgressVerdict): RequestStep => {
       const response = this.#decide(known, exact);
       if (response !== null) return { respond: response };
@@ -75,19 +85,24 @@ export class McpCall implements LaneCall {
   }
 
   unreadRequest(): OwnResponse | null {
-    return null;
+    return this.unreadAnswer();
   }
 
-  head({ status, contentType, isEncoded }: AnswerHead): Treatment {
-    if (status >= 400 || isEncoded) return { kind: 'unread', ...(isEncoded && { reason: 'form' }) };
-    if (contentType === 'application/json') return { kind: 'whole' };
-    if (contentType !== 'text/event-stream') return { kind: 'unread' };
+  unreadAnswer(): OwnResponse | null {
+    const { policy, lane } = this.#options;
+    return policy.failsClosed(lane) ? this.#refuse() : null;
+  }
+
+  head({ status, format }: AnswerHead): Treatment {
+    if (status >= 300) return { kind: 'unread' };
+    if (format === 'json') return { kind: 'whole' };
+    if (format !== 'sse') return { kind: 'unread', reason: 'form' };
     this.facts.isStream = true;
     return { kind: 'frames', format: 'sse', isHeld: false };
   }
 
-  whole(body: unknown): WholeStep {
-    this.#read(body);
+  whole({ value }: JsonBody): WholeStep {
+    this.#read(value);
     return { body: null };
   }
 
@@ -104,13 +119,24 @@ export class McpCall implements LaneCall {
     if (this.#endpoint !== null) this.#options.memory.close(this.#endpoint);
   }
 
+  /** The response in place of a body that cannot be read. */
+  #refuse(): OwnResponse {
+    this.facts.isBlocked = true;
+    this.facts.outcome = 'deny';
+    this.facts.violations = [BODY_UNREAD];
+    const body = JSON.stringify(
+      mcpRefusal('The policy of this agent denies a body that is not JSON in UTF-8.'),
+    );
+    return { status: 400, headers: ['content-type', 'application/json'], body };
+  }
+
   #evaluate(calls: readonly McpToolCall[]): EgressVerdict | Promise<EgressVerdict> {
     const { policy, lane, userConfirmed } = this.#options;
     const confirmed = userConfirmed();
     const checked = calls.filter(({ name }) => policy.argumentCheck(name) !== undefined);
     const invalid = checked.filter((call) => {
       // Arguments that are nested too deeply to be written are not valid.
-      const text = jsonText(call.arguments ?? {});
+      const text = argumentsText(call.arguments ?? {});
       return text === null || policy.argumentCheck(call.name)?.(text) === false;
     });
     return policy.evaluate(
@@ -155,7 +181,7 @@ export class McpCall implements LaneCall {
 
   #frame(frame: Frame): Frame {
     if (frame.event === 'endpoint' && this.#endpoint === null) return this.#announced(frame);
-    if (frame.data !== null && frame.data !== '') this.#read(jsonOf(frame.data));
+    if (frame.data !== null && frame.data !== '') this.#read(readJson(frame.data));
     return frame;
   }
 

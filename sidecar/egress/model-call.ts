@@ -1,6 +1,7 @@
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { Frame, Json, ModelAnswer, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';
-import { exactJson, jsonBodyText } from '../../core/egress/wires/exact-json.ts';
+import { BODY_UNREAD } from '../../core/egress/fail-modes.ts';
+import { exactJson } from '../../core/egress/wires/exact-json.ts';
 import { filterList } from '../../core/egress/wires/filter-list.ts';
 import { jsonText } from '../../core/egress/wires/members.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
@@ -8,6 +9,7 @@ import { isRecord } from '../../core/untrusted/fields.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
 import type { LaneCallOptions } from './create-call.ts';
 import { outcomeOf, strongest } from './egress-policy.ts';
+import type { JsonBody } from './json-body.ts';
 import { jsonWith } from './json-with.ts';
 import {
   NO_FACTS,
@@ -63,7 +65,8 @@ export class ModelCall implements LaneCall {
     return (this.#verdicts ??= new ToolVerdicts(policy, route.lane, () => entry?.userConfirmed));
   }
 
-  request(body: unknown, raw: Buffer): RequestStep | Promise<RequestStep> {
+  request(read: JsonBody, raw: Buffer): RequestStep | Promise<RequestStep> {
+    const { value: body } = read;
     if (!isRecord(body)) {
       this.#options.onUnread('form');
       return stepOf(this.unreadRequest(raw.length), raw);
@@ -78,19 +81,32 @@ export class ModelCall implements LaneCall {
       request.toolResults.map(({ callId, name }) => name ?? names.of(callId)),
     );
     const denied = this.#judgeRequest(request, raw.length);
-    return stepOf(denied, this.#prepared(body, raw));
+    return stepOf(denied, read.isPlain ? this.#prepared(body, read.text, raw) : raw);
   }
 
   unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null> {
     const { model, isStream } = this.#options.route;
-    return this.#judgeRequest({ ...UNREAD, model, isStream }, bytes ?? 0);
+    const denied = this.#judgeRequest({ ...UNREAD, model, isStream }, bytes ?? 0);
+    const decide = (known: OwnResponse | null): OwnResponse | null => known ?? this.unreadAnswer();
+    return denied instanceof Promise ? denied.then(decide) : decide(denied);
   }
 
-  head({ status, contentType, isEncoded }: AnswerHead): Treatment {
+  unreadAnswer(): OwnResponse | null {
+    const { policy, route } = this.#options;
+    if (!policy.failsClosed(route.lane)) return null;
+    this.facts.isBlocked = true;
+    this.facts.outcome = 'deny';
+    this.facts.violations = [...new Set([...this.facts.violations, BODY_UNREAD])];
+    return this.#denial(this.facts.violations);
+  }
+
+  head({ status, contentType, format: found }: AnswerHead): Treatment {
     this.#isServed = status >= 200 && status < 300;
     if (!this.#isServed) return { kind: 'unread' };
-    const format = FORMATS[contentType];
-    if (isEncoded || format === undefined) return { kind: 'unread', reason: 'form' };
+    // A stream of Ollama begins like one document.
+    const isLines = found === 'json' && contentType !== JSON_TYPE && this.#wire.name === 'ollama';
+    const format = isLines && this.facts.isStream ? 'ndjson' : found;
+    if (format === null) return { kind: 'unread', reason: 'form' };
     if (format === 'json') return { kind: 'whole' };
     this.#stream = new ModelStream({
       ...{ wire: this.#wire, verdicts: this.#needVerdicts(), removeUsage: this.#addedUsage },
@@ -103,13 +119,15 @@ export class ModelCall implements LaneCall {
     return { kind: 'frames', format, isHeld: this.#isFailing };
   }
 
-  whole(body: unknown, raw: Buffer): WholeStep | Promise<WholeStep> {
+  whole({ value: body, text }: JsonBody): WholeStep | Promise<WholeStep> {
+    this.#stream = null;
     // Streams of Gemini that are not server-sent events are a list.
     if (!isRecord(body) && !Array.isArray(body)) {
       this.#options.onUnread('form');
-      return { body: null };
+      const respond = this.unreadAnswer();
+      return respond === null ? { body: null } : { respond };
     }
-    const answer: Json | readonly unknown[] = body;
+    const answer: Json | readonly unknown[] = isRecord(body) ? body : exactJson(body, text);
     this.#answer = isRecord(answer)
       ? this.#wire.readAnswer(answer)
       : filterList(this.#wire, answer, { judge: () => 'pass', message: REMOVED, removeUsage: false }).answer;
@@ -117,15 +135,15 @@ export class ModelCall implements LaneCall {
     const verdicts = this.#needVerdicts();
     verdicts.collectAll(this.#answer);
     const { pending } = verdicts;
-    const decide = (): WholeStep => this.#decideWhole(answer, raw);
+    const decide = (): WholeStep => this.#decideWhole(answer, text);
     return pending === null ? decide() : pending.then(decide);
   }
 
-  #decideWhole(body: Json | readonly unknown[], raw: Buffer): WholeStep {
+  #decideWhole(body: Json | readonly unknown[], known: string): WholeStep {
     this.#noteVerdicts();
     if (!this.#options.policy.blocks || this.#stripped(body) === null) return { body: null };
     this.facts.isBlocked = true;
-    const text = this.#isFailing ? null : jsonText(this.#stripped(exactJson(body, jsonBodyText(raw))));
+    const text = this.#isFailing ? null : jsonText(this.#stripped(exactJson(body, known)));
     return text === null ? { respond: this.#denyAnswer() } : { body: text };
   }
 
@@ -218,10 +236,10 @@ export class ModelCall implements LaneCall {
   }
 
   /** The body with the option that makes the vendor state the usage of a stream. */
-  #prepared(body: Json, raw: Buffer): Buffer {
+  #prepared(body: Json, text: string, raw: Buffer): Buffer {
     const { lane, upstreamPath } = this.#options.route;
     if (rejectsOptions(lane, upstreamPath) || this.#wire.prepare(body) === null) return raw;
-    const exact = exactJson(body, jsonBodyText(raw));
+    const exact = exactJson(body, text);
     const prepared = this.#wire.prepare(exact);
     const next = prepared === null ? null : jsonWith(raw, exact, prepared.body);
     if (prepared === null || next === null) return raw;
@@ -290,13 +308,7 @@ function rejectsOptions({ kind }: Lane, path: string): boolean {
   return version < AZURE_WITH_OPTIONS;
 }
 
-/** The content types of answers. */
-const FORMATS: Readonly<Record<string, 'json' | 'sse' | 'ndjson'>> = {
-  'application/json': 'json',
-  'text/event-stream': 'sse',
-  'application/x-ndjson': 'ndjson',
-  'application/ndjson': 'ndjson',
-};
+const JSON_TYPE = 'application/json';
 
 function stepOf(
   denied: OwnResponse | null | Promise<OwnResponse | null>,

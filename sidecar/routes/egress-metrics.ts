@@ -24,12 +24,12 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'platform_sidecar_egress_failed_closed_total',
-    help: 'Calls by lane that were denied because the policy engine could not evaluate them (EGRESS_FAIL_MODE). Also counted as outcome deny.',
+    help: 'Calls by lane that were denied because the policy engine could not evaluate them, or because their body could not be read (EGRESS_FAIL_MODE). Also counted as outcome deny.',
     read: ({ failedClosed }) => [{ value: failedClosed }],
   },
   {
     name: 'platform_sidecar_egress_unread_total',
-    help: 'Bodies by lane that passed unread: of unknown routes (route), above the memory limit (size), or in another form than that of the protocol (form).',
+    help: 'Bodies by lane that were not read: of unknown routes (route), above the memory limit (size), or in another form than that of the protocol (form). With EGRESS_FAIL_MODE=closed, those of known routes are denied.',
     read: ({ unread }) => UNREAD_REASONS.map((reason) => ({ labels: { reason }, value: unread[reason] })),
   },
   {

@@ -1,7 +1,7 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { Json } from '../model-wire.ts';
 import { isNoneLeft, type AnswerCall, type AnswerCalls } from './answer-calls.ts';
-import { indexAt, jsonText, nameAt, recordAt, stringAt } from './members.ts';
+import { argumentsText, indexAt, nameAt, recordAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
 import type { Repetition } from './repeated-event.ts';
@@ -121,7 +121,7 @@ export class AnthropicEditor implements StreamEditor {
     const input = own(block, 'input');
     const isFilled = isRecord(input) && Object.keys(input).length > 0;
     if (this.#open.size < MAX_OPEN || this.#open.has(index))
-      this.#open.set(index, { call, input: isFilled ? jsonText(input) : null });
+      this.#open.set(index, { call, input: isFilled ? argumentsText(input) : null });
     return [call];
   }
 

@@ -3,8 +3,8 @@ import type { Json } from '../model-wire.ts';
 import { isNoneLeft, NOT_A_CALL, type AnswerCall, type AnswerCalls, type CallPart } from './answer-calls.ts';
 import { definitionOf, reasonWithoutCalls } from './chat-messages.ts';
 import {
+  argumentsText,
   indexAt,
-  jsonText,
   listAt,
   nameAt,
   recordAt,
@@ -182,7 +182,7 @@ function partOf(entry: Json, definition: Json | null): CallPart {
   return {
     id: nameAt(entry, 'id'),
     name: nameAt(definition, 'name'),
-    arguments: typeof text === 'string' ? text : isRecord(text) ? jsonText(text) : null,
+    arguments: typeof text === 'string' ? text : isRecord(text) ? argumentsText(text) : null,
   };
 }
 

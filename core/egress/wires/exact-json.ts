@@ -20,9 +20,10 @@ const sourceJson = JSON as unknown as SourceJson;
  * an allowed call does not get another order number because the call next to it was removed.
  */
 export function exactJson<T>(known: T, text: string): T {
-  if (!INEXACT.test(text)) return known;
+  const plain = withoutLiterals(text);
+  if (!INEXACT.test(plain)) return known;
   try {
-    return sourceJson.parse(text, (_key, value, { source }) =>
+    return sourceJson.parse(plain, (_key, value, { source }) =>
       typeof value === 'number' && source !== undefined && INEXACT.test(source)
         ? sourceJson.rawJSON(source)
         : value,
@@ -40,12 +41,36 @@ export interface ExactNumber {
 
 export const isExactNumber = (value: unknown): value is ExactNumber => sourceJson.isRawJSON(value);
 
-const BYTE_ORDER_MARK = '\uFEFF';
+/**
+ * What Python's JSON has in addition to numbers, and the numbers that stand for it while a document is read. They are outside the range
+ * of JavaScript, so they are read as infinite, and `exactJson` keeps them.
+ */
+const LITERALS: Readonly<Record<string, string>> = {
+  NaN: '9.1953e900001',
+  Infinity: '9.1953e900002',
+  '-Infinity': '-9.1953e900002',
+};
+const STANDS_FOR = new Map(Object.entries(LITERALS).map(([literal, number]) => [number, literal]));
+const LITERAL = /NaN|Infinity/;
+const TOKEN = /\\[^]|"|-?(?:NaN|Infinity)/g;
 
-/** The text of a JSON body. Clients accept a byte order mark, `JSON.parse` does not. */
-export function jsonBodyText(bytes: Buffer): string {
-  const text = bytes.toString('utf8');
-  return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
+/** The text with numbers in place of NaN and Infinity; strings stay. */
+function withoutLiterals(text: string): string {
+  if (!LITERAL.test(text)) return text;
+  let isInString = false;
+  return text.replaceAll(TOKEN, (token) => {
+    if (token === '"') isInString = !isInString;
+    return isInString ? token : (LITERALS[token] ?? token);
+  });
 }
 
-export const jsonBodyOf = (bytes: Buffer): unknown => jsonOf(jsonBodyText(bytes));
+/** The JSON text of a document that was read, with NaN and Infinity where it had them. */
+export const withLiterals = (text: string): string =>
+  text.replaceAll(/-?9\.1953e90000[12]/g, (number) => STANDS_FOR.get(number) ?? number);
+
+/** Reads JSON as the most lenient client does: Python's accepts NaN and Infinity. undefined: not JSON. */
+export function readJson(text: string): unknown {
+  const known = jsonOf(text);
+  if (known !== undefined || !LITERAL.test(text)) return known;
+  return jsonOf(withoutLiterals(text));
+}

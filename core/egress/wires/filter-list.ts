@@ -1,5 +1,5 @@
-import { jsonOf } from '../../untrusted/fields.ts';
 import type { FilterOptions, Frame, ModelAnswer, ModelWire, ToolCall } from '../model-wire.ts';
+import { exactJson, readJson } from './exact-json.ts';
 import { jsonText } from './members.ts';
 
 /**
@@ -20,9 +20,11 @@ export function filterList(
   });
   const sent = [...frames.flatMap((frame) => filter.push(frame)), ...filter.end()];
   const { answer, removed } = filter;
-  const body = sent.map((frame) => (entries.has(frame) ? entries.get(frame) : jsonOf(frame.data ?? 'null')));
+  const body = sent.map((frame) => (entries.has(frame) ? entries.get(frame) : written(frame)));
   return { body: removed.length === 0 ? null : body, answer, removed };
 }
+
+const written = ({ data }: Frame): unknown => (data === null ? null : exactJson(readJson(data), data));
 
 /** Changed frames have the form of this one. */
 const LINE = Buffer.from('{}\n');

@@ -1,5 +1,6 @@
 import { cut, isRecord, own } from '../../untrusted/fields.ts';
 import type { Json } from '../model-wire.ts';
+import { withLiterals } from './exact-json.ts';
 
 /** UTF-16 units of a name, an id or a model. */
 const MAX_NAME = 256;
@@ -68,16 +69,34 @@ export function without(record: Json, key: string): Json {
 export function jsonText(value: unknown): string | null {
   try {
     const text: string | undefined = JSON.stringify(value);
-    return text ?? null;
+    return text === undefined ? null : withLiterals(text);
   } catch {
     return null;
   }
 }
 
+/** Not JSON, so that no schema accepts it. */
+const NOT_JSON = 'NaN';
+
+/** The value as JSON text, but text that is not JSON if a number is infinite: it would be written as null. null: as `jsonText`. */
+export function argumentsText(value: unknown): string | null {
+  const text = jsonText(value);
+  return text?.includes('null') === true && hasInfinite(value) ? NOT_JSON : text;
+}
+
+function hasInfinite(value: unknown): boolean {
+  let isFound = false;
+  JSON.stringify(value, (_key, member: unknown) => {
+    isFound ||= typeof member === 'number' && !Number.isFinite(member);
+    return member;
+  });
+  return isFound;
+}
+
 /** The arguments of a call as text: vendors send JSON text or an object. null: they cannot be written. */
 export function argumentsOf(value: unknown): string | null {
   if (value === undefined || value === null || value === '') return '{}';
-  return typeof value === 'string' ? value : jsonText(value);
+  return typeof value === 'string' ? value : argumentsText(value);
 }
 
 /** `text`, and `message` as a paragraph below it. */

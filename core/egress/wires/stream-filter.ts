@@ -1,8 +1,8 @@
-import { isRecord, jsonOf } from '../../untrusted/fields.ts';
+import { isRecord } from '../../untrusted/fields.ts';
 import type { Frame, Json, ModelAnswer, StreamFilter } from '../model-wire.ts';
 import { frameLike } from '../sse-frames.ts';
 import type { AnswerCall, AnswerCalls } from './answer-calls.ts';
-import { exactJson } from './exact-json.ts';
+import { exactJson, readJson } from './exact-json.ts';
 import { jsonText, stringAt } from './members.ts';
 import { Repetitions, type Repetition } from './repeated-event.ts';
 
@@ -118,7 +118,7 @@ const isHeld = ({ verdict }: AnswerCall): boolean => verdict === 'hold';
 
 function eventOf({ data }: Frame): Json | null {
   // A text that is not JSON costs an exception, which every stream of OpenAI would have.
-  const event = data === null || data === DONE ? null : jsonOf(data);
+  const event = data === null || data === DONE ? null : readJson(data);
   return isRecord(event) ? event : null;
 }
 

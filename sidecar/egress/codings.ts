@@ -1,0 +1,54 @@
+import { inflateRawSync, inflateSync } from 'node:zlib';
+import { decodeBody } from '../usage/decode-body.ts';
+import { valuesOf, type HeaderList } from '../proxy/headers.ts';
+
+type Decoded = Buffer | 'too-large' | null;
+type Decode = (body: Buffer, maxBytes: number) => Decoded;
+
+/** The codings that clients and servers decode. Servers send `deflate` with and without the header of zlib. */
+const DECODERS = {
+  gzip: (body, max) => buffer(decodeBody('gzip', body, max)),
+  'x-gzip': (body, max) => buffer(decodeBody('gzip', body, max)),
+  br: (body, max) => buffer(decodeBody('br', body, max)),
+  zstd: (body, max) => buffer(decodeBody('zstd', body, max)),
+  deflate: (body, max) => inflated(inflateSync, body, max) ?? inflated(inflateRawSync, body, max),
+} as const satisfies Readonly<Record<string, Decode>>;
+
+export type Coding = keyof typeof DECODERS;
+
+const isCoding = (name: string): name is Coding => Object.hasOwn(DECODERS, name);
+
+/** The codings of a body, in the order in which they were applied. Others are ignored, as clients do. */
+export function codingsOf(raw: HeaderList): Coding[] {
+  return valuesOf(raw, 'content-encoding')
+    .flatMap((value) => value.split(','))
+    .map((name) => name.trim().toLowerCase())
+    .filter(isCoding);
+}
+
+/** More codings are not decoded. */
+const MAX_CODINGS = 3;
+
+/** The body without its codings. `too-large`: it has more than `maxBytes` without them; null: it does not have them. */
+export function decodedBody(body: Buffer, codings: readonly Coding[], maxBytes: number): Decoded {
+  if (codings.length > MAX_CODINGS) return null;
+  let decoded: Decoded = body;
+  for (const coding of codings.toReversed()) {
+    decoded = DECODERS[coding](decoded, maxBytes);
+    if (decoded === null || decoded === 'too-large') return decoded;
+  }
+  return decoded;
+}
+
+function inflated(inflate: typeof inflateSync, body: Buffer, maxOutputLength: number): Decoded {
+  try {
+    return inflate(body, { maxOutputLength });
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too-large' : null;
+  }
+}
+
+const buffer = (decoded: ReturnType<typeof decodeBody>): Decoded =>
+  decoded === null || decoded === 'too-large'
+    ? decoded
+    : Buffer.from(decoded.buffer, decoded.byteOffset, decoded.byteLength);
