@@ -22,6 +22,8 @@ export interface EgressCall {
   path: string;
   /** The requested model; null: not known. */
   model: string | null;
+  /** Further models that the request names, such as fallbacks of a gateway; absent: none. */
+  otherModels?: readonly string[];
   stream: boolean;
   /** Tools that the request offers to the model; for an MCP server, the tools that it lists. */
   toolsOffered: readonly string[];

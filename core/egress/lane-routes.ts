@@ -66,16 +66,20 @@ interface WireRule {
 const OPENAI_LIKE: readonly LaneKind[] = ['openai', 'azure', 'groq', 'mistral', 'compatible', 'ollama'];
 /** Google and Cohere also serve OpenAI's chat completions under paths of their own. */
 const WITH_CHAT: readonly LaneKind[] = [...OPENAI_LIKE, 'gemini', 'vertex', 'cohere'];
-const GOOGLE = String.raw`/(?:models|tunedModels)/(?<model>[^/:]+):(?:(?<stream>streamGenerateContent)|generateContent)$`;
+/** Vertex has tuned models as endpoints. */
+const GOOGLE = String.raw`/(?:models|tunedModels|endpoints)/(?<model>[^/:]+):(?:(?<stream>streamGenerateContent)|generateContent)$`;
+
+/** Azure, and gateways in its form. */
+const DEPLOYMENT = String.raw`(?:/(?:deployments|engines)/(?<model>[^/]+)(?:/.*)?)?`;
 
 const WIRE_RULES: readonly WireRule[] = [
   {
     kinds: WITH_CHAT,
-    path: /(?:\/deployments\/(?<model>[^/]+))?\/chat\/completions$/,
+    path: new RegExp(`${DEPLOYMENT}/chat/completions$`),
     wire: 'chat',
   },
   { kinds: OPENAI_LIKE, path: /\/responses$/, wire: 'responses' },
-  { kinds: OPENAI_LIKE, path: /(?:\/deployments\/(?<model>[^/]+))?\/embeddings$/, wire: 'embeddings' },
+  { kinds: OPENAI_LIKE, path: new RegExp(`${DEPLOYMENT}/embeddings$`), wire: 'embeddings' },
   { kinds: ['anthropic'], path: /\/messages$/, wire: 'anthropic' },
   { kinds: ['gemini', 'vertex'], path: new RegExp(GOOGLE), wire: 'gemini' },
   {

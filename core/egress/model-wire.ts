@@ -20,7 +20,7 @@ export interface ToolCall {
 
 /** Facts of a request. */
 export interface ModelRequest {
-  /** From the body, else from the path; null: in neither. */
+  /** From the path, else from the body; null: in neither. A vendor with a model in the path ignores the body's. */
   model: string | null;
   isStream: boolean;
   /** Names of the tools that the request offers and the agent runs, without repetitions. */

@@ -43,6 +43,11 @@ export const UNREAD_ROUTES: readonly UnreadRoutes[] = [
     routes: ['POST /v1/moderations', 'POST /v1/rerank', 'GET /v1/models'],
   },
   {
+    what: 'models of Amazon Bedrock',
+    lanes: ['compatible'],
+    routes: ['POST /model/{model}/converse', 'POST /model/{model}/invoke'],
+  },
+  {
     what: "Anthropic's messages on lanes of other vendors",
     lanes: [...LIKE_OPENAI, 'ollama'],
     routes: ['POST /v1/messages'],

@@ -127,6 +127,7 @@ export class EgressLog {
       method: call.method,
       path: pathOf(route.upstreamPath),
       model: facts.model,
+      ...(facts.otherModels.length > 0 && { otherModels: this.#lists.shared(facts.otherModels) }),
       stream: facts.isStream,
       toolsOffered: this.#lists.shared(facts.toolsOffered),
       toolsCalled: this.#lists.shared(facts.toolsCalled),

@@ -4,6 +4,7 @@ import { compileConstraints, type ArgumentCheck } from '../../core/egress/constr
 import {
   declaredEgressOf,
   isDeclaredHost,
+  isDeclaredModel,
   isDeclaredTool,
   mcpToolsIn,
   type DeclaredEgress,
@@ -83,6 +84,11 @@ export class EgressPolicy {
     const { declared } = this.#declaration;
     const mcpTools = mcpToolsIn(declared, tools, this.#options.listedTools());
     return tools.filter((tool) => !isDeclaredTool(declared, tool, mcpTools));
+  }
+
+  /** Those of the models that the manifest does not declare. */
+  undeclaredModels(models: readonly string[]): string[] {
+    return models.filter((model) => !isDeclaredModel(this.#declaration.declared, model));
   }
 
   /** null: not known, because the manifest has references. */

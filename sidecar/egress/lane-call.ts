@@ -8,6 +8,8 @@ import type { JsonBody } from './json-body.ts';
 /** What is known about one call. The protocol of its lane fills it in while the call is in progress. */
 export interface CallFacts {
   model: string | null;
+  /** Further models that the request names. */
+  otherModels: readonly string[];
   isStream: boolean;
   toolsOffered: readonly string[];
   toolsCalled: readonly string[];
@@ -31,7 +33,7 @@ export const NO_FACTS: Readonly<CallFacts> = {
     isBlocked: false,
     outcome: 'notEvaluated',
   },
-  ...{ toolsOffered: [], toolsCalled: [], toolsExecuted: [], violations: [] },
+  ...{ toolsOffered: [], toolsCalled: [], toolsExecuted: [], violations: [], otherModels: [] },
 };
 
 /** A response in place of the upstream's. */

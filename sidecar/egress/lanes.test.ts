@@ -195,7 +195,7 @@ describe('a call that passes unread', () => {
     const body = { ...ask, tools: [offer('delete_all')], padding: 'x'.repeat(rig.load.maxEgressBody) };
     expect((await post(rig.port, CHAT, body)).status).toBe(200);
     expect(rig.vendor.requests[0]?.body).toBe(JSON.stringify(body));
-    expect((await logged())[0]).toMatchObject({ model: null, usage: { promptTokens: 31 } });
+    expect((await logged())[0]).toMatchObject({ model: 'gpt-5-2026-01-01', usage: { promptTokens: 31 } });
     expect(rig.egress.log.counts.get('openai')?.unread).toEqual({ route: 0, size: 1, form: 0 });
   });
 

@@ -24,6 +24,7 @@ import {
   type WholeStep,
 } from './lane-call.ts';
 import { ModelStream } from './model-stream.ts';
+import { NamedModels } from './named-models.ts';
 import type { Amount } from './reservations.ts';
 import { namesIn, shownName } from './shown-names.ts';
 import { ToolVerdicts } from './tool-verdicts.ts';
@@ -41,6 +42,7 @@ export class ModelCall implements LaneCall {
   readonly facts: CallFacts = { ...NO_FACTS };
   readonly #options: LaneCallOptions;
   readonly #wire: ModelWire;
+  readonly #models: NamedModels;
   /** Created for a stream, or for the first answer with a tool call: most answers have none. */
   #verdicts: ToolVerdicts | null = null;
   #request: ModelRequest | null = null;
@@ -56,6 +58,7 @@ export class ModelCall implements LaneCall {
   constructor(options: LaneCallOptions, wire: ModelWire) {
     this.#options = options;
     this.#wire = wire;
+    this.#models = new NamedModels(options.policy, options.route, wire);
     this.facts.model = shownName(options.route.model);
     this.facts.isStream = options.route.isStream;
   }
@@ -75,6 +78,8 @@ export class ModelCall implements LaneCall {
     const { names } = this.#options;
     this.#request = request;
     this.facts.model = shownName(request.model);
+    this.#models.read(body, request.model);
+    this.facts.otherModels = namesIn(this.#models.others);
     this.facts.isStream = request.isStream;
     this.facts.toolsOffered = namesIn(toolsOf(request));
     this.facts.toolsExecuted = namesIn(
@@ -131,6 +136,24 @@ export class ModelCall implements LaneCall {
     this.#answer = isRecord(answer)
       ? this.#wire.readAnswer(answer)
       : filterList(this.#wire, answer, { judge: () => 'pass', message: REMOVED, removeUsage: false }).answer;
+    const verdict = isRecord(answer) ? this.#models.evaluateAnswer(answer) : null;
+    if (verdict === null) return this.#judgeWhole(answer, text);
+    const decide = (known: EgressVerdict): WholeStep | Promise<WholeStep> =>
+      this.#denies(known) ? { respond: this.#denyAnswer() } : this.#judgeWhole(answer, text);
+    return verdict instanceof Promise ? verdict.then(decide) : decide(verdict);
+  }
+
+  /** Notes the verdict on what the answer names. true: the answer is not sent. */
+  #denies(verdict: EgressVerdict): boolean {
+    this.facts.model ??= shownName(this.#models.inAnswer?.model ?? null);
+    this.facts.outcome = strongest(this.facts.outcome, outcomeOf(verdict));
+    this.facts.violations = [...new Set([...this.facts.violations, ...verdict.violations])];
+    const isDenied = verdict.violations.length > 0 && this.#options.policy.blocks;
+    if (isDenied) this.facts.isBlocked = true;
+    return isDenied;
+  }
+
+  #judgeWhole(answer: Json | readonly unknown[], text: string): WholeStep | Promise<WholeStep> {
     if (this.#answer.toolCalls.length === 0) return { body: null };
     const verdicts = this.#needVerdicts();
     verdicts.collectAll(this.#answer);
@@ -156,6 +179,20 @@ export class ModelCall implements LaneCall {
   }
 
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
+    const verdict = this.#models.evaluateFrames(frames);
+    if (verdict === null) return this.#pushFrames(frames, isEnd);
+    const decide = (known: EgressVerdict): FramesStep | Promise<FramesStep> =>
+      this.#denies(known) ? this.#failedStream() : this.#pushFrames(frames, isEnd);
+    return verdict instanceof Promise ? verdict.then(decide) : decide(verdict);
+  }
+
+  #failedStream(): FramesStep {
+    if (this.#isFailing) return { respond: this.#denyAnswer() };
+    const error: Frame = { raw: Buffer.from(this.#errorFrame()), event: null, data: null };
+    return { frames: [error], isOver: true };
+  }
+
+  #pushFrames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
     const step = this.#stream?.push(frames, isEnd) ?? { frames };
     if (step instanceof Promise) return step.then((late) => this.#noted(late));
     return this.#noted(step);
@@ -172,6 +209,7 @@ export class ModelCall implements LaneCall {
     for (const { id, name } of answer.toolCalls) this.#options.names.add(id, name);
     this.facts.toolsCalled = namesIn(answer.toolCalls.map(({ name }) => name));
     const { usage } = answer;
+    this.facts.model = shownName(this.#models.ran(this.facts.model, answer.model));
     this.facts.usage = usage === null ? null : this.#options.withCost(this.facts.model, usage);
     // A vendor may have finished a call whose agent did not wait for it.
     const isUsed = this.#isServed || (isAborted && status === null && !this.facts.isBlocked);
@@ -206,7 +244,7 @@ export class ModelCall implements LaneCall {
     };
     if (request.model !== null) query.model = request.model;
     if (this.#request !== null) query.tools = toolsOf(request);
-    const verdict = policy.evaluate(query, this.#options.route.lane);
+    const verdict = this.#models.evaluate(query);
     this.#isEngineRemote = policy.blocks && verdict instanceof Promise;
     return verdict instanceof Promise
       ? verdict.then((late) => this.#decideRequest(late))
@@ -273,11 +311,12 @@ export class ModelCall implements LaneCall {
   }
 
   #messageOf(violations: readonly string[]): string {
-    const tools = this.#options.policy.undeclaredIn(toolsOf(this.#request ?? UNREAD));
+    const { policy } = this.#options;
+    const tools = policy.undeclaredIn(toolsOf(this.#models.inAnswer ?? this.#request ?? UNREAD));
+    const { model, otherModels: others } = this.facts;
+    const models = policy.undeclaredModels(model === null ? others : [model, ...others]);
     const details = [
-      violations.includes('model_not_declared') && this.facts.model !== null
-        ? `model ${this.facts.model}`
-        : '',
+      violations.includes('model_not_declared') && models.length > 0 ? `model ${models.join(', ')}` : '',
       violations.includes('tool_not_declared') && tools.length > 0
         ? `tools ${namesIn(tools).join(', ')}`
         : '',

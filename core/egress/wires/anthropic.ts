@@ -38,7 +38,7 @@ function readRequest(body: Json, route: { model: string | null; isStream: boolea
     else offered.push(nameAt(tool, 'name'));
   }
   return {
-    model: nameAt(body, 'model') ?? route.model,
+    model: route.model ?? nameAt(body, 'model'),
     isStream: route.isStream || own(body, 'stream') === true,
     toolsOffered: distinct(offered),
     vendorTools: distinct(vendor),

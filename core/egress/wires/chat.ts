@@ -23,7 +23,7 @@ export const CHAT: ModelWire = {
 function readRequest(body: Json, route: { model: string | null; isStream: boolean }): ModelRequest {
   const messages = recordsAt(body, 'messages');
   return {
-    model: nameAt(body, 'model') ?? route.model,
+    model: route.model ?? nameAt(body, 'model'),
     isStream: route.isStream || own(body, 'stream') === true,
     ...toolsOf(body),
     toolResults: toolResultsOf(messages),

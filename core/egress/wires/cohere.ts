@@ -22,7 +22,7 @@ export const COHERE: ModelWire = {
 function readRequest(body: Json, route: { model: string | null; isStream: boolean }): ModelRequest {
   const tools = recordsAt(body, 'tools');
   return {
-    model: nameAt(body, 'model') ?? route.model,
+    model: route.model ?? nameAt(body, 'model'),
     isStream: route.isStream || own(body, 'stream') === true,
     toolsOffered: distinct(tools.map((tool) => nameAt(recordAt(tool, 'function') ?? tool, 'name'))),
     // Version 1 had connectors.

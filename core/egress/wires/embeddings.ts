@@ -9,7 +9,7 @@ import { OPENAI_ERRORS } from './vendor-errors.ts';
 export const EMBEDDINGS: ModelWire = {
   name: 'embeddings',
   readRequest: (body, { model, isStream }) => ({
-    ...{ model: nameAt(body, 'model') ?? model, isStream },
+    ...{ model: model ?? nameAt(body, 'model'), isStream },
     ...{ toolsOffered: [], vendorTools: [], toolResults: [] },
     // No text is generated.
     ...{ maxOutputTokens: 0, isStateful: false },

@@ -33,7 +33,7 @@ export const OLLAMA: ModelWire = {
 function readRequest(body: Json, route: { model: string | null; isStream: boolean }): ModelRequest {
   const tools = recordsAt(body, 'tools');
   return {
-    model: nameAt(body, 'model') ?? route.model,
+    model: route.model ?? nameAt(body, 'model'),
     // A stream is the default.
     isStream: own(body, 'stream') !== false,
     toolsOffered: distinct(tools.map((tool) => nameAt(recordAt(tool, 'function') ?? tool, 'name'))),

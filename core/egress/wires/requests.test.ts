@@ -86,6 +86,13 @@ const ROWS: readonly Row[] = [
     expected: { model: 'deployment-1' },
   },
   {
+    name: 'the deployment, which runs whatever the model in the body is',
+    wire: 'chat',
+    body: { model: 'gpt-1' },
+    route: { model: 'deployment-1', isStream: false },
+    expected: { model: 'deployment-1' },
+  },
+  {
     name: 'the results after the last message of the model',
     wire: 'chat',
     body: { messages: CHAT_HISTORY },

@@ -24,7 +24,7 @@ function readRequest(body: Json, route: { model: string | null; isStream: boolea
   const tools = { offered: new Set<string>(), vendor: new Set<string>() };
   addTools(recordsAt(body, 'tools'), tools, 0);
   return {
-    model: nameAt(body, 'model') ?? route.model,
+    model: route.model ?? nameAt(body, 'model'),
     isStream: route.isStream || own(body, 'stream') === true,
     toolsOffered: [...tools.offered],
     vendorTools: [...tools.vendor],

@@ -6,28 +6,36 @@ import type { JsonSchema } from '../operation.ts';
 export const EGRESS_CALL_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   EgressCall: {
     description: 'One call of the agent through an egress lane. It has no bodies, no query and no keys.',
-    ...closed({
-      id: { type: 'integer', minimum: 1 },
-      at: TIME,
-      lane: { type: 'string', description: 'Such as `openai` or `mcp:files`; `connect`: a tunnel.' },
-      method: TEXT,
-      path: { type: 'string', description: 'Path at the upstream.' },
-      model: { ...orNull(TEXT), description: 'The requested model.' },
-      stream: FLAG,
-      toolsOffered: { ...listOf(TEXT), description: 'For an MCP server: the tools that it lists.' },
-      toolsCalled: { ...listOf(TEXT), description: 'Tools that the response calls, with removed calls.' },
-      toolsExecuted: { ...listOf(TEXT), description: 'Tools whose results are in the request.' },
-      usage: orNull(ref('EgressUsage')),
-      statusCode: { ...orNull({ type: 'integer' }), description: 'null: the agent disconnected first.' },
-      durationMs: AMOUNT,
-      violations: listOf(TEXT),
-      blocked: FLAG,
-      outcome: {
-        enum: OUTCOMES,
-        description: 'failOpen: the policy engine could not evaluate the call, and it passed.',
+    ...closed(
+      {
+        id: { type: 'integer', minimum: 1 },
+        at: TIME,
+        lane: { type: 'string', description: 'Such as `openai` or `mcp:files`; `connect`: a tunnel.' },
+        method: TEXT,
+        path: { type: 'string', description: 'Path at the upstream.' },
+        model: { ...orNull(TEXT), description: 'The requested model; a deployment in the path is one.' },
+        stream: FLAG,
+        toolsOffered: { ...listOf(TEXT), description: 'For an MCP server: the tools that it lists.' },
+        toolsCalled: { ...listOf(TEXT), description: 'Tools that the response calls, with removed calls.' },
+        toolsExecuted: { ...listOf(TEXT), description: 'Tools whose results are in the request.' },
+        usage: orNull(ref('EgressUsage')),
+        statusCode: { ...orNull({ type: 'integer' }), description: 'null: the agent disconnected first.' },
+        durationMs: AMOUNT,
+        violations: listOf(TEXT),
+        blocked: FLAG,
+        outcome: {
+          enum: OUTCOMES,
+          description: 'failOpen: the policy engine could not evaluate the call, and it passed.',
+        },
+        requestId: { ...orNull(TEXT), description: 'The request during which the agent made the call.' },
       },
-      requestId: { ...orNull(TEXT), description: 'The request during which the agent made the call.' },
-    }),
+      {
+        otherModels: {
+          ...listOf(TEXT),
+          description: 'Further models that the request names, such as fallbacks of a gateway. Absent: none.',
+        },
+      },
+    ),
   },
   EgressUsage: {
     description: 'Tokens as the vendor states them.',

@@ -1,0 +1,98 @@
+import { modelNamesOf } from '../../core/evidence/sightings.ts';
+import type { LaneRoute } from '../../core/egress/lane-routes.ts';
+import type { Frame, Json, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';
+import { otherModels } from '../../core/egress/other-models.ts';
+import { readJson } from '../../core/egress/wires/exact-json.ts';
+import { nameAt, recordAt } from '../../core/egress/wires/members.ts';
+import type { EgressQuery } from '../../core/policy/egress-input.ts';
+import { isRecord, own } from '../../core/untrusted/fields.ts';
+import type { EgressVerdict } from '../policy/policy-evaluator.ts';
+import type { EgressPolicy } from './egress-policy.ts';
+
+/** Models of one request that are evaluated, those first that the manifest does not declare. */
+const MAX_MODELS = 20;
+
+const IN_THE_BODY = { model: null, isStream: false };
+
+type Evaluation = EgressVerdict | Promise<EgressVerdict>;
+
+/** The models that a call names: its request may name several, and its answer one that the request does not name. */
+export class NamedModels {
+  /** Models in the request other than the one that it is for. */
+  others: readonly string[] = [];
+  /** What the answer named in place of the request. */
+  inAnswer: ModelRequest | null = null;
+  readonly #policy: EgressPolicy;
+  readonly #route: LaneRoute;
+  readonly #wire: ModelWire;
+  /** The request does not name its model, or has a stored prompt, which may bring a model and tools. */
+  #isOpen: boolean;
+
+  constructor(policy: EgressPolicy, route: LaneRoute, wire: ModelWire) {
+    this.#policy = policy;
+    this.#route = route;
+    this.#wire = wire;
+    this.#isOpen = route.model === null;
+  }
+
+  read(body: Json, model: string | null): void {
+    const hasStored = this.#wire.name === 'responses' && isRecord(own(body, 'prompt'));
+    this.#isOpen = model === null || hasStored;
+    this.others = otherModels(body, model);
+  }
+
+  /** The verdict on a request. Each of its models may run. */
+  evaluate(query: EgressQuery): Evaluation {
+    const first = this.#policy.evaluate(query, this.#route.lane);
+    if (this.others.length === 0) return first;
+    const judged = [...new Set([...this.#policy.undeclaredModels(this.others), ...this.others])];
+    const verdicts = judged
+      .slice(0, MAX_MODELS)
+      .map((model) => this.#policy.evaluate({ ...query, model }, this.#route.lane));
+    return [first, ...verdicts].reduce(both);
+  }
+
+  /** The verdict on what an answer, or an event of a stream, names; null: the request names it, or the answer does not. */
+  evaluateAnswer(answer: Json): Evaluation | null {
+    if (!this.#isOpen) return null;
+    const inner = recordAt(answer, 'response') ?? recordAt(answer, 'message');
+    const from = nameAt(answer, 'model') === null && inner !== null ? inner : answer;
+    const named = this.#wire.readRequest(from, IN_THE_BODY);
+    const { model, toolsOffered, vendorTools } = named;
+    if (model === null) return null;
+    this.#isOpen = false;
+    this.inAnswer = named;
+    const tools = [...toolsOffered, ...vendorTools];
+    return this.#policy.evaluate({ request_type: 'egress_model_request', model, tools }, this.#route.lane);
+  }
+
+  /** As `evaluateAnswer`, of the first of these events that names a model. */
+  evaluateFrames(frames: readonly Frame[]): Evaluation | null {
+    if (!this.#isOpen) return null;
+    for (const { data } of frames) {
+      const event = data === null ? null : readJson(data);
+      const verdict = isRecord(event) ? this.evaluateAnswer(event) : null;
+      if (verdict !== null) return verdict;
+    }
+    return null;
+  }
+
+  /** The model that ran, of those that a gateway chooses from. `requested`: the one that the request is for. */
+  ran(requested: string | null, answered: string | null): string | null {
+    if (this.others.length === 0 || this.#route.model !== null || answered === null) return requested;
+    const names: readonly string[] = modelNamesOf(answered);
+    const all = requested === null ? this.others : [requested, ...this.others];
+    return all.find((model) => modelNamesOf(model).some((name) => names.includes(name))) ?? requested;
+  }
+}
+
+function both(first: Evaluation, second: Evaluation): Evaluation {
+  if (first instanceof Promise || second instanceof Promise)
+    return Promise.all([first, second]).then(([known, next]) => joined(known, next));
+  return joined(first, second);
+}
+
+const joined = (first: EgressVerdict, second: EgressVerdict): EgressVerdict => ({
+  violations: [...new Set([...first.violations, ...second.violations])],
+  state: first.state === 'answered' ? second.state : first.state,
+});
