@@ -1,4 +1,4 @@
-type Encoding = 'utf8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be';
+export type Encoding = 'utf8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be';
 
 /** How JSON in each encoding begins, with and without a byte order mark: its first two characters are ASCII (RFC 4627). */
 const STARTS: readonly [
@@ -19,14 +19,21 @@ function encodingOf(bytes: Uint8Array): Encoding {
 export interface BodyText {
   /** Without byte order marks and blanks around it. */
   text: string;
-  isUtf8: boolean;
+  encoding: Encoding;
 }
 
 /** The text of a body that may be JSON. Python's clients and servers read it in UTF-16 and UTF-32 too, whatever the header says. */
 export function bodyText(bytes: Buffer): BodyText {
   const encoding = encodingOf(bytes);
   const text = decoded(bytes, encoding).trim();
-  return { text, isUtf8: encoding === 'utf8' };
+  return { text, encoding };
+}
+
+/** The bytes of a text that replaces one in the encoding: what reads UTF-16 by its header must still read it. UTF-32 becomes UTF-8. */
+export function encodedText(text: string, encoding: Encoding): Buffer {
+  if (!encoding.startsWith('utf-16')) return Buffer.from(text);
+  const bytes = Buffer.from(text, 'utf16le');
+  return encoding === 'utf-16be' ? bytes.swap16() : bytes;
 }
 
 function decoded(bytes: Buffer, encoding: Encoding): string {

@@ -110,6 +110,8 @@ export interface Frame {
   event: string | null;
   /** The data lines, joined by line feeds; null: none, or the frame is too long to be read. */
   data: string | null;
+  /** A part of a frame that is too long to be read. */
+  isUnread?: true;
 }
 
 /** Reads a stream and removes forbidden calls. Frames without a change are returned as the same object (same bytes, no delay). */

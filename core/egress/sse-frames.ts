@@ -70,7 +70,7 @@ function splitterOf(ends: Ends, read: (raw: Buffer) => Frame, maxBytes: number):
     if (piece.length > 0) pieces.push(piece);
     length += piece.length;
     isUnread ||= length > maxBytes;
-    if (length > 0 && isUnread) frames.push({ raw: taken(), event: null, data: null });
+    if (length > 0 && isUnread) frames.push({ raw: taken(), event: null, data: null, isUnread: true });
     else if (length > 0 && isEnd) frames.push(read(taken()));
     if (isEnd) isUnread = false;
   };

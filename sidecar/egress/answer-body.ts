@@ -1,10 +1,11 @@
 import { formatOfStart, formatOfType, type AnswerFormat } from '../../core/egress/answer-format.ts';
+import { encodedText, type Encoding } from '../../core/egress/body-text.ts';
 import type { Frame } from '../../core/egress/model-wire.ts';
 import { createLineFrames, createSseFrames, type FrameSplitter } from '../../core/egress/sse-frames.ts';
 import { readJson } from '../../core/egress/wires/exact-json.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
-import type { Coding } from './codings.ts';
+import { CodedStream, decodedBody, type Coding } from './codings.ts';
 import { readJsonBody } from './json-body.ts';
 import type { AnswerHead, FramesStep, LaneCall, OwnResponse, UnreadReason, WholeStep } from './lane-call.ts';
 
@@ -33,7 +34,14 @@ type State =
   | { kind: 'unread' }
   /** `start`: the first bytes decide how the body is read. */
   | { kind: 'start' | 'whole'; store: ChunkStore }
-  | { kind: 'frames'; format: 'sse' | 'ndjson'; splitter: FrameSplitter; isHeld: boolean };
+  | Frames;
+
+interface Frames {
+  kind: 'frames';
+  format: 'sse' | 'ndjson';
+  splitter: FrameSplitter;
+  isHeld: boolean;
+}
 
 const collecting = (kind: 'start' | 'whole'): State => ({ kind, store: new ChunkStore() });
 
@@ -49,6 +57,10 @@ export class AnswerBody {
   /** Reserved bytes of an incomplete frame. */
   #framed = 0;
   #isFirst = true;
+  /** Decodes a coded stream; null: there is nothing to decode. */
+  #coded: CodedStream | null = null;
+  /** A frame was not read. */
+  #hasUnread = false;
 
   /** `call` null: there is nothing to read. */
   constructor(head: CodedHead, call: LaneCall | null, limits: AnswerLimits) {
@@ -74,9 +86,8 @@ export class AnswerBody {
     const [call, state] = [this.#call, this.#state];
     if (call === null || state.kind === 'unread') return { chunks: [chunk], isChanged: false };
     if (state.kind === 'frames') {
-      if (!this.#isDocument(chunk, state)) return this.#pushFrames(call, chunk, state.splitter);
-      this.#state = collecting('whole');
-      return this.push(chunk);
+      if (this.#coded === null) return this.#pushPlain(call, chunk, state);
+      return this.#coded.push(chunk).then((plain) => this.#pushPlain(call, plain, state));
     }
     const { kind, store } = state;
     store.add(chunk);
@@ -88,13 +99,28 @@ export class AnswerBody {
   end(): AnswerStep | Promise<AnswerStep> {
     const [call, state] = [this.#call, this.#state];
     if (call === null || state.kind === 'unread') return NOTHING;
-    if (state.kind === 'frames') return this.#filter(call, state.splitter.end(), true);
+    if (state.kind === 'frames') return this.#endFrames(call, state.splitter);
     const raw = state.store.take();
     if (raw.length === 0) return NOTHING;
     if (state.kind === 'whole') return this.#read(call, raw);
     const denied = this.#begin(call, this.#formatOf(raw, true));
     if (denied !== null) return { respond: denied };
     return this.isPassing ? { chunks: [raw], isChanged: false } : this.#read(call, raw);
+  }
+
+  /** Ends the decoder: the response is over. */
+  close(): void {
+    this.#coded?.close();
+  }
+
+  async #endCoded(call: LaneCall, splitter: FrameSplitter, coded: CodedStream): Promise<AnswerStep> {
+    const rest = await coded.end();
+    return this.#filter(call, [...splitter.push(rest), ...splitter.end()], true);
+  }
+
+  #endFrames(call: LaneCall, splitter: FrameSplitter): AnswerStep | Promise<AnswerStep> {
+    if (this.#coded !== null) return this.#endCoded(call, splitter, this.#coded);
+    return this.#filter(call, splitter.end(), true);
   }
 
   /** Decides by the first bytes. */
@@ -106,17 +132,26 @@ export class AnswerBody {
       return NOTHING;
     }
     this.#limits.keep(-start.length);
+    const [coding, ...others] = this.#head.codings;
+    const isCoded = formatOfStart(start) === 'none' && format !== 'json';
+    if (isCoded && coding !== undefined && others.length === 0)
+      this.#coded = new CodedStream(coding, start, this.#limits.maxBytes);
     const denied = this.#begin(call, format);
     return denied === null ? this.push(start) : { respond: denied };
   }
 
-  /** `none`: it is not read. A coded stream is not: the lane would have to hold it. null: not known yet. */
+  /** `none`: it is not read, such as a stream with several codings. null: not known yet. */
   #formatOf(start: Buffer, isWhole: boolean): AnswerFormat | 'none' | null {
     const { contentType, codings } = this.#head;
     const known = formatOfType(contentType);
     if (codings.length === 0 && known !== null) return known;
     const found = formatOfStart(start, isWhole);
-    return found === 'none' && codings.length > 0 && known === null ? 'json' : found;
+    if (found !== 'none' || codings.length === 0) return found;
+    const decoded = decodedBody(start, codings, this.#limits.maxBytes);
+    const isDecoded = Buffer.isBuffer(decoded);
+    const inside = isDecoded ? formatOfStart(decoded, isWhole) : (known ?? 'json');
+    const format = inside === 'json' && known === 'ndjson' ? known : inside;
+    return codings.length > 1 && format !== 'json' ? 'none' : format;
   }
 
   /** Returns the response in place of a body that cannot be read; null: the body passes. */
@@ -125,8 +160,7 @@ export class AnswerBody {
     const treatment = call.head({ ...this.#head, format });
     if (treatment.kind === 'whole') this.#state = collecting('whole');
     else if (treatment.kind === 'frames') {
-      const create = treatment.format === 'sse' ? createSseFrames : createLineFrames;
-      this.#state = { ...treatment, splitter: create(this.#limits.maxBytes) };
+      this.#state = { ...treatment, splitter: splitterOf(treatment.format, this.#limits.maxBytes) };
     } else {
       this.#state = { kind: 'unread' };
       if (treatment.reason !== undefined) return this.#unread(call, treatment.reason);
@@ -140,37 +174,43 @@ export class AnswerBody {
     if (body === 'too-large') return this.#passUnread(call, 'size', raw);
     if (body.value !== undefined) {
       const step = call.whole(body, raw);
-      return step instanceof Promise ? step.then((late) => wholeStep(late, raw)) : wholeStep(step, raw);
+      const pass = (known: WholeStep): AnswerStep => wholeStep(known, raw, body.encoding);
+      return step instanceof Promise ? step.then(pass) : pass(step);
     }
-    const [firstLine = ''] = body.text.split('\n', 1);
-    const isLines =
-      isRecord(readJson(firstLine)) && call.head({ ...this.#head, format: 'ndjson' }).kind === 'frames';
-    if (!isLines) return this.#passUnread(call, 'form', raw);
-    const splitter = createLineFrames(maxBytes);
-    const frames = splitter.push(body.isPlain ? raw : Buffer.from(body.text));
+    const format = streamIn(body.text);
+    if (format === null || call.head({ ...this.#head, format }).kind !== 'frames')
+      return this.#passUnread(call, 'form', raw);
+    const splitter = splitterOf(format, maxBytes);
+    const frames = splitter.push(body.bytes);
     return this.#filter(call, [...frames, ...splitter.end()], true);
   }
 
-  /** Clients that did not request a stream read a document that has the type of one. */
-  #isDocument(chunk: Buffer, { format }: { format: 'sse' | 'ndjson' }): boolean {
-    const isFirst = this.#isFirst && chunk.length > 0;
-    if (isFirst) this.#isFirst = false;
-    return isFirst && format === 'sse' && formatOfStart(chunk) === 'json';
+  #pushPlain(call: LaneCall, chunk: Buffer, { format, splitter }: Frames): AnswerStep | Promise<AnswerStep> {
+    if (chunk.length === 0) return NOTHING;
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    // Clients that did not request a stream read a document that has the type of one.
+    if (!isFirst || this.#coded !== null || format !== 'sse' || formatOfStart(chunk) !== 'json')
+      return this.#pushFrames(call, chunk, splitter);
+    this.#state = collecting('whole');
+    return this.push(chunk);
   }
 
   /** The frames that end in this chunk. Without memory for the next one, it passes unread. */
   #pushFrames(call: LaneCall, chunk: Buffer, splitter: FrameSplitter): AnswerStep | Promise<AnswerStep> {
     const frames = splitter.push(chunk);
     const more = countedBytes(splitter.heldBytes) - this.#framed;
-    if (more === 0 || this.#limits.keep(more)) this.#framed += more;
+    const hasRoom = more === 0 || this.#limits.keep(more);
+    if (hasRoom) this.#framed += more;
     else {
       this.#limits.keep(-this.#framed);
       this.#framed = 0;
-      const denied = this.#unread(call, 'size');
-      if (denied !== null) return { respond: denied };
-      frames.push(...splitter.skip());
     }
-    return this.#filter(call, frames, false);
+    const isUnread = !hasRoom || (!this.#hasUnread && frames.some((frame) => frame.isUnread));
+    this.#hasUnread ||= isUnread;
+    const denied = isUnread ? this.#unread(call, 'size') : null;
+    if (denied !== null) return { respond: denied };
+    return this.#filter(call, hasRoom ? frames : [...frames, ...splitter.skip()], false);
   }
 
   #filter(call: LaneCall, frames: readonly Frame[], isEnd: boolean): AnswerStep | Promise<AnswerStep> {
@@ -191,10 +231,20 @@ export class AnswerBody {
   }
 }
 
-function wholeStep(step: WholeStep, raw: Buffer): AnswerStep {
+const splitterOf = (format: 'sse' | 'ndjson', maxBytes: number): FrameSplitter =>
+  (format === 'sse' ? createSseFrames : createLineFrames)(maxBytes);
+
+/** The format of a body that is not one document; null: no stream. */
+function streamIn(text: string): 'sse' | 'ndjson' | null {
+  const [firstLine = ''] = text.split('\n', 1);
+  if (isRecord(readJson(firstLine))) return 'ndjson';
+  return formatOfStart(Buffer.from(firstLine.slice(0, 64))) === 'sse' ? 'sse' : null;
+}
+
+function wholeStep(step: WholeStep, raw: Buffer, encoding: Encoding): AnswerStep {
   if ('respond' in step) return step;
   if (step.body === null) return { chunks: [raw], isChanged: false };
-  const body = Buffer.from(step.body);
+  const body = encodedText(step.body, encoding);
   return { chunks: [body], isChanged: true, length: body.length };
 }
 

@@ -1,4 +1,4 @@
-import { bodyText } from '../../core/egress/body-text.ts';
+import { bodyText, type Encoding } from '../../core/egress/body-text.ts';
 import { readJson } from '../../core/egress/wires/exact-json.ts';
 import { jsonOf } from '../../core/untrusted/fields.ts';
 import { decodedBody, type Coding } from './codings.ts';
@@ -7,15 +7,25 @@ import { decodedBody, type Coding } from './codings.ts';
 export interface JsonBody {
   /** undefined: not JSON, also for the most lenient client. */
   value: unknown;
+  /** Without codings. */
+  bytes: Buffer;
   /** The text of the document. */
   text: string;
+  encoding: Encoding;
   /** The document is JSON as its standard defines it, in UTF-8. */
   isStrict: boolean;
   /** The bytes are those of the text, so that members can be inserted. */
   isPlain: boolean;
 }
 
-export const NO_BODY: JsonBody = { value: undefined, text: '', isStrict: true, isPlain: true };
+export const NO_BODY: JsonBody = {
+  value: undefined,
+  bytes: Buffer.alloc(0),
+  text: '',
+  encoding: 'utf8',
+  isStrict: true,
+  isPlain: true,
+};
 
 /**
  * Reads a body as its receivers do, whatever its content type is. A body is first read without its codings, because many servers
@@ -34,10 +44,11 @@ export function readJsonBody(
 }
 
 function documentIn(bytes: Buffer): JsonBody {
-  const { text, isUtf8 } = bodyText(bytes);
+  const { text, encoding } = bodyText(bytes);
+  const isUtf8 = encoding === 'utf8';
   const value = jsonOf(text);
-  if (value !== undefined) return { value, text, isStrict: isUtf8, isPlain: isUtf8 };
-  return { value: readJson(text), text, isStrict: false, isPlain: isUtf8 };
+  if (value !== undefined) return { value, bytes, text, encoding, isStrict: isUtf8, isPlain: isUtf8 };
+  return { value: readJson(text), bytes, text, encoding, isStrict: false, isPlain: isUtf8 };
 }
 
 /** V8's message about text after a document. */

@@ -346,6 +346,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     const isAborted = !response.writableFinished;
     if (isAborted) this.#control?.abort();
     this.#stuck.close();
+    this.#answer?.close();
     const statusCode = response.headersSent ? response.statusCode : null;
     const ended = this.#call?.end({ status: this.#head?.status ?? null, isAborted });
     this.#context.load.keepForEgress(-this.#keptBytes);

@@ -1,5 +1,14 @@
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { request as httpRequest } from 'node:http';
+import {
+  brotliCompressSync,
+  createGzip,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { bodyText } from '../../core/egress/body-text.ts';
 import { FAIL_OPEN, type FailModes } from '../../core/egress/fail-modes.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
 import { laneManifest, post, startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
@@ -254,8 +263,9 @@ describe.each(WITH_CALLS)('a response from $path', ({ path, request, response })
       if (!blocks(index)) expect(answer.bytes).toEqual(forbidden);
       else {
         expect(answer.headers[CODING] ?? '').not.toMatch(/gzip|br|zstd|deflate/);
-        expect(answer.body).not.toContain('delete_all');
-        expect(answer.body).toContain('search');
+        const text = bodyText(answer.bytes).text;
+        expect(text).not.toContain('delete_all');
+        expect(text).toContain('search');
       }
       await until(() => rig.egress.log.newest(1)[0]?.toolsCalled.length === 2, 'both calls in the log');
       expect(rig.egress.log.newest(1)[0]).toMatchObject({
@@ -331,7 +341,11 @@ describe('a stream', () => {
   });
 
   test.each<[string, Headers, Buffer]>([
-    ['in gzip', { [CODING]: 'gzip', [TYPE]: 'text/event-stream' }, gzipSync(sse)],
+    [
+      'in two codings',
+      { [CODING]: 'gzip, br', [TYPE]: 'text/event-stream' },
+      brotliCompressSync(gzipSync(sse)),
+    ],
     ['of another form', { [TYPE]: 'audio/mpeg' }, utf8('ID3')],
   ])('%s is denied if the lane fails closed', async (_what, headers, bytes) => {
     await eachMode(async (rig, index) => {
@@ -340,6 +354,73 @@ describe('a stream', () => {
       expect(answer.status).toBe(isClosed(index) ? 403 : 200);
       if (!isClosed(index)) expect(answer.bytes).toEqual(bytes);
     });
+  });
+});
+
+const SSE = { [TYPE]: 'text/event-stream' };
+describe('a coded stream is read', () => {
+  test.each<[string, string, Headers, Buffer]>([
+    ['in gzip', CHAT, { ...SSE, [CODING]: 'gzip' }, gzipSync(sse)],
+    ['in gzip as text', CHAT, { [TYPE]: 'text/plain', [CODING]: 'x-gzip' }, gzipSync(sse)],
+    ['in br', CHAT, { ...SSE, [CODING]: 'br' }, brotliCompressSync(sse)],
+    ['in zstd', CHAT, { ...SSE, [CODING]: 'identity, zstd' }, zstdCompressSync(sse)],
+    ['in deflate', CHAT, { ...SSE, [CODING]: 'deflate' }, deflateSync(sse)],
+    ['in raw deflate', CHAT, { ...SSE, [CODING]: 'deflate' }, deflateRawSync(sse)],
+    ['of lines in gzip', OLLAMA, { [TYPE]: 'application/x-ndjson', [CODING]: 'gzip' }, gzipSync(lines)],
+    ['of lines in gzip as JSON', OLLAMA, { [CODING]: 'gzip' }, gzipSync(lines)],
+  ])('%s', async (_what, path, headers, bytes) => {
+    const ask = { model: 'gpt-5', messages: [], stream: true, stream_options: { include_usage: true } };
+    for (const chunkBytes of [bytes.length, 1])
+      await eachMode(async (rig, index) => {
+        respondWith(rig, headers, bytes, chunkBytes);
+        const answer = await post(rig.port, path, ask);
+        expect(answer.headers[CODING] ?? '').not.toMatch(/gzip|br|zstd|deflate/);
+        if (!blocks(index)) expect(answer.body).toBe(path === CHAT ? sse : lines);
+        else {
+          expect(answer.body).not.toContain('delete_all');
+          expect(answer.body).toContain('search');
+        }
+      });
+  });
+
+  test('event by event', async () => {
+    const gzip = createGzip();
+    const [rig] = rigs;
+    if (rig === undefined) throw new Error('no lanes');
+    rig.vendor.answer = (_seen, response) => {
+      response.writeHead(200, { ...SSE, [CODING]: 'gzip' });
+      gzip.pipe(response);
+      gzip.write(`data: ${JSON.stringify(EVENTS[1])}\n\n`);
+      gzip.flush();
+    };
+    const first = new Promise<string>((resolve, reject) => {
+      const ask = httpRequest({ port: rig.port, path: CHAT, method: 'POST', agent: false }, (response) => {
+        response.once('data', (chunk: Buffer) => resolve(chunk.toString()));
+        response.resume().on('error', reject);
+      });
+      ask.on('error', reject).end(JSON.stringify({ model: 'gpt-5', messages: [], stream: true }));
+    });
+    expect(await first).toContain('search');
+    gzip.end();
+  });
+});
+
+test.each<BufferEncoding>(['utf16le', 'utf8'])('a changed response stays in %s', async (encoding) => {
+  const text = JSON.stringify(chat('delete_all', 'search'));
+  await eachMode(async (rig) => {
+    respondWith(rig, { [TYPE]: 'application/json; charset=x' }, Buffer.from(text, encoding));
+    const { bytes } = await post(rig.port, CHAT, { model: 'gpt-5', messages: [] });
+    expect(JSON.parse(bytes.toString(encoding))).toMatchObject({ model: 'gpt-5' });
+  });
+});
+
+test('an event above the size limit is denied if the lane fails closed', async () => {
+  const long = `data: {"x":"${'x'.repeat(3 * 1024 ** 2)}"}\n\n`;
+  await eachMode(async (rig, index) => {
+    respondWith(rig, SSE, utf8(long));
+    const ask = post(rig.port, CHAT, { model: 'gpt-5', messages: [], stream: true });
+    if (isClosed(index)) await expect(ask).rejects.toThrow();
+    else expect((await ask).body).toBe(long);
   });
 });
 

@@ -1,6 +1,9 @@
 import { brotliDecompressSync, constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { Coding, Decode } from '../../core/usage/create-usage-reader.ts';
 
+/** 8 MiB, the maximum for HTTP (RFC 9659). With Node's own limit, a frame of a few bytes could allocate 128 MiB. */
+export const ZSTD_PARAMS = { [constants.ZSTD_d_windowLogMax]: 23 };
+
 /** The flush options decode a truncated body as far as possible, because its tokens were used anyway. */
 const DECODERS: Record<Coding, (body: Uint8Array, maxOutputLength: number) => Buffer> = {
   gzip: (body, maxOutputLength) => gunzipSync(body, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength }),
@@ -9,8 +12,7 @@ const DECODERS: Record<Coding, (body: Uint8Array, maxOutputLength: number) => Bu
   zstd: (body, maxOutputLength) =>
     zstdDecompressSync(body, {
       finishFlush: constants.ZSTD_e_flush,
-      // 8 MiB, the maximum for HTTP (RFC 9659). With Node's own limit, a frame of a few bytes could allocate 128 MiB.
-      params: { [constants.ZSTD_d_windowLogMax]: 23 },
+      params: ZSTD_PARAMS,
       maxOutputLength,
     }),
 };
