@@ -1,4 +1,5 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
+import { foldedName } from './folded-name.ts';
 import { isExactNumber, type ExactNumber } from './wires/exact-json.ts';
 
 /** Id of a JSON-RPC request. */
@@ -61,6 +62,23 @@ export function readMcpRequest(body: unknown): McpRequest | null {
   };
 }
 
+/** Members of messages, and of the parameters of `tools/call`. */
+const MESSAGE: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
+const PARAMS: ReadonlySet<string> = new Set(['name', 'arguments']);
+
+/** Whether a message has a name of JSON-RPC in another spelling, which only some servers read: it could hide the method or the tool. */
+export function hasOtherSpelling(body: unknown): boolean {
+  const messages = (Array.isArray(body) ? (body as unknown[]) : [body]).filter(isRecord);
+  return messages.some((message) => {
+    const params = own(message, 'params');
+    const isCall = own(message, 'method') === 'tools/call' && isRecord(params);
+    return isRespelled(message, MESSAGE) || (isCall && isRespelled(params, PARAMS));
+  });
+}
+
+const isRespelled = (record: Record<string, unknown>, names: ReadonlySet<string>): boolean =>
+  Object.keys(record).some((key) => !names.has(key) && names.has(foldedName(key)));
+
 function toolCallOf(message: Record<string, unknown>): McpToolCall[] {
   if (own(message, 'method') !== 'tools/call') return [];
   const params = own(message, 'params');
@@ -111,7 +129,7 @@ export function mcpDenial(
   return request.isBatch ? denials : denials[0];
 }
 
-/** The response to a body that is not JSON in UTF-8, which both transports require. */
+/** The response to a body that is not JSON-RPC in UTF-8, which both transports require. */
 export const mcpRefusal = (message: string): unknown => ({
   jsonrpc: '2.0',
   id: null,

@@ -1,26 +1,24 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
+import { foldedName } from './folded-name.ts';
 import type { Json } from './model-wire.ts';
 
 /** UTF-16 units of a model. */
 const MAX_NAME = 256;
 
-/** Where a request names further models: gateways run one of them if the first fails, or instead of it. */
-const SOURCES: readonly ((body: Json) => unknown)[] = [
-  (body) => own(body, 'model'),
-  // OpenRouter.
-  (body) => own(body, 'models'),
-  // LiteLLM.
-  (body) => own(body, 'fallbacks'),
-  (body) => own(body, 'context_window_fallbacks'),
-  (body) => own(body, 'content_policy_fallbacks'),
-  // Vercel.
-  (body) => memberOf(memberOf(own(body, 'providerOptions'), 'gateway'), 'models'),
-];
+/**
+ * The members in which a request names models: gateways run one of them if the first fails, or instead of it. `models`: OpenRouter. The
+ * others: LiteLLM.
+ */
+const MEMBERS: ReadonlySet<string> = new Set([
+  ...['model', 'models', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks'],
+]);
 
-/** The models in a request other than the one that it is for, without repetitions. */
+/** The models in a request other than the one that it is for, without repetitions. Ollama reads members in any case. */
 export function otherModels(body: Json, model: string | null): string[] {
-  const names = SOURCES.flatMap((source) => namesIn(source(body)));
-  return [...new Set(names)].filter((name) => name !== model);
+  const names = Object.keys(body).flatMap((key) => (MEMBERS.has(foldedName(key)) ? namesIn(body[key]) : []));
+  // Vercel.
+  const ofGateway = namesIn(memberOf(memberOf(own(body, 'providerOptions'), 'gateway'), 'models'));
+  return [...new Set([...names, ...ofGateway])].filter((name) => name !== model);
 }
 
 const memberOf = (value: unknown, key: string): unknown => (isRecord(value) ? own(value, key) : undefined);

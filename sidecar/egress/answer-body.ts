@@ -5,8 +5,10 @@ import { createLineFrames, createSseFrames, type FrameSplitter } from '../../cor
 import { readJson } from '../../core/egress/wires/exact-json.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
-import { CodedStream, decodedBody, type Coding } from './codings.ts';
+import type { HeaderList } from '../proxy/headers.ts';
+import { CodedStream, codingsOf, decodedBody, type Coding } from './codings.ts';
 import { readJsonBody } from './json-body.ts';
+import { mediaTypeOf } from './lane-headers.ts';
 import type { AnswerHead, FramesStep, LaneCall, OwnResponse, UnreadReason, WholeStep } from './lane-call.ts';
 
 /** What passes now. `isChanged`: the body is not the upstream's; `length`: its length, if known. `isOver`: nothing follows. */
@@ -47,6 +49,10 @@ const collecting = (kind: 'start' | 'whole'): State => ({ kind, store: new Chunk
 
 /** The head of a response with the codings of its body. */
 export type CodedHead = Omit<AnswerHead, 'format'> & { codings: readonly Coding[] };
+
+export const codedHead = (status: number, raw: HeaderList): CodedHead => ({
+  ...{ status, contentType: mediaTypeOf(raw), codings: codingsOf(raw) },
+});
 
 /** The body of the upstream's response on its way to the agent. */
 export class AnswerBody {

@@ -1,7 +1,8 @@
 import { bodyText, type Encoding } from '../../core/egress/body-text.ts';
 import { readJson } from '../../core/egress/wires/exact-json.ts';
 import { jsonOf } from '../../core/untrusted/fields.ts';
-import { decodedBody, type Coding } from './codings.ts';
+import type { HeaderList } from '../proxy/headers.ts';
+import { codingsOf, decodedBody, type Coding } from './codings.ts';
 
 /** A body that was read as JSON. */
 export interface JsonBody {
@@ -43,6 +44,12 @@ export function readJsonBody(
   return decoded === null ? plain : { ...documentIn(decoded), isPlain: false };
 }
 
+/** As `readJsonBody`, of a request. */
+export function readRequestBody(raw: Buffer, headers: HeaderList, maxBytes: number): JsonBody | 'too-large' {
+  const body = readJsonBody(raw, codingsOf(headers), maxBytes);
+  return body === 'too-large' ? body : firstDocument(body);
+}
+
 function documentIn(bytes: Buffer): JsonBody {
   const { text, encoding } = bodyText(bytes);
   const isUtf8 = encoding === 'utf8';
@@ -55,7 +62,7 @@ function documentIn(bytes: Buffer): JsonBody {
 const AFTER_DOCUMENT = /after JSON at position (\d+)/;
 
 /** The first document of a body: servers in Go, such as Ollama, ignore what follows it. */
-export function firstDocument(body: JsonBody): JsonBody {
+function firstDocument(body: JsonBody): JsonBody {
   if (body.value !== undefined || !body.text.startsWith('{')) return body;
   try {
     JSON.parse(body.text);

@@ -11,10 +11,9 @@ import {
   type UpstreamHandler,
   type UpstreamRequestHandle,
 } from '../proxy/upstream.ts';
-import { AnswerBody, type AnswerStep } from './answer-body.ts';
-import { codingsOf } from './codings.ts';
+import { AnswerBody, codedHead, type AnswerStep } from './answer-body.ts';
 import { createCall } from './create-call.ts';
-import { firstDocument, NO_BODY, readJsonBody } from './json-body.ts';
+import { NO_BODY, readRequestBody } from './json-body.ts';
 import { readBody, unread } from './lane-body.ts';
 import {
   NO_FACTS,
@@ -26,7 +25,7 @@ import {
 import type { LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
-import { clientHeaders, mediaTypeOf, upstreamHeaders } from './lane-headers.ts';
+import { clientHeaders, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
 
 const IGNORED = (): void => undefined;
@@ -110,10 +109,9 @@ export class LaneExchange implements UpstreamHandler, Source {
   };
 
   #readRequest(call: LaneCall, raw: Buffer): void {
-    const codings = codingsOf(this.#client.rawHeaders);
-    const body = readJsonBody(raw, codings, this.#context.load.maxEgressBody);
+    const body = readRequestBody(raw, this.#client.rawHeaders, this.#context.load.maxEgressBody);
     if (body === 'too-large') this.#passUnread(call, raw);
-    else this.#requested(() => call.request(firstDocument(body), raw));
+    else this.#requested(() => call.request(body, raw));
   }
 
   /** The body is too large to be read. */
@@ -211,11 +209,9 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#input.open.outages.ended();
     this.#head = { status, message, raw };
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
-    const answer = new AnswerBody(
-      { status, contentType: mediaTypeOf(raw), codings: codingsOf(raw) },
-      hasBody ? this.#call : null,
-      { maxBytes: this.#context.load.maxEgressBody, keep: this.#keep, onUnread: this.#unread },
-    );
+    const { maxEgressBody: maxBytes } = this.#context.load;
+    const limits = { maxBytes, keep: this.#keep, onUnread: this.#unread };
+    const answer = new AnswerBody(codedHead(status, raw), hasBody ? this.#call : null, limits);
     this.#answer = answer;
     if (answer.isPassing) this.#sendHead(answer.isStream);
   }

@@ -1,6 +1,7 @@
 import { BODY_UNREAD } from '../../core/egress/fail-modes.ts';
 import { lanePathOf, type Lane } from '../../core/egress/lanes.ts';
 import {
+  hasOtherSpelling,
   mcpDenial,
   mcpRefusal,
   readMcpAnswers,
@@ -63,7 +64,7 @@ export class McpCall implements LaneCall {
     const request = readMcpRequest(body);
     if (request === null && raw.length > 0) this.#options.onUnread('form');
     // Servers differ in what else they read, and run the calls in it.
-    const isRefused = !isStrict && this.#options.policy.blocks;
+    const isRefused = this.#options.policy.blocks && (!isStrict || hasOtherSpelling(body));
     const refusal = isRefused
       ? this.#refuse()
       : request === null && raw.length > 0
@@ -125,7 +126,7 @@ export class McpCall implements LaneCall {
     this.facts.outcome = 'deny';
     this.facts.violations = [BODY_UNREAD];
     const body = JSON.stringify(
-      mcpRefusal('The policy of this agent denies a body that is not JSON in UTF-8.'),
+      mcpRefusal('The policy of this agent denies a body that is not JSON-RPC in UTF-8.'),
     );
     return { status: 400, headers: ['content-type', 'application/json'], body };
   }

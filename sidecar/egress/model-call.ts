@@ -8,6 +8,7 @@ import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
 import type { LaneCallOptions } from './create-call.ts';
+import { denialMessage } from './denial-message.ts';
 import { outcomeOf, strongest } from './egress-policy.ts';
 import type { JsonBody } from './json-body.ts';
 import { jsonWith } from './json-with.ts';
@@ -311,18 +312,11 @@ export class ModelCall implements LaneCall {
   }
 
   #messageOf(violations: readonly string[]): string {
-    const { policy } = this.#options;
-    const tools = policy.undeclaredIn(toolsOf(this.#models.inAnswer ?? this.#request ?? UNREAD));
     const { model, otherModels: others } = this.facts;
-    const models = policy.undeclaredModels(model === null ? others : [model, ...others]);
-    const details = [
-      violations.includes('model_not_declared') && models.length > 0 ? `model ${models.join(', ')}` : '',
-      violations.includes('tool_not_declared') && tools.length > 0
-        ? `tools ${namesIn(tools).join(', ')}`
-        : '',
-    ].filter((text) => text !== '');
-    const about = details.length === 0 ? '' : ` (${details.join('; ')})`;
-    return `The policy of this agent denies the call: ${violations.join(', ')}${about}`;
+    return denialMessage(this.#options.policy, violations, {
+      models: model === null ? others : [model, ...others],
+      tools: toolsOf(this.#models.inAnswer ?? this.#request ?? UNREAD),
+    });
   }
 }
 

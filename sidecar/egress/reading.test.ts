@@ -459,6 +459,15 @@ describe('a request to an MCP server', () => {
     ['that is not JSON', {}, () => utf8('name=read')],
     ['that is cut', {}, () => utf8(call('{}').slice(0, -1))],
     ['followed by something', {}, () => utf8(`${call('{}')}{}`)],
+    ['with a method in another case', {}, () => utf8(call('{}').replace('method', 'Method'))],
+    ['with two methods', {}, () => utf8(call('{}').replace('{', '{"METHOD":"ping",'))],
+    ['with a folded letter', {}, () => utf8(call('{}').replace('params', 'param\u017F'))],
+    [
+      'with a NUL in a name',
+      {},
+      () => utf8(call('{}').replace('"name"', String.raw`"name\u0000":"x","name"`)),
+    ],
+    ['with two tools', {}, () => utf8(call('{},"Name":"delete_all"'))],
   ])('%s is refused, whatever the fail mode is', async (_what, headers, encode) => {
     const body = encode('');
     await eachMode(async (rig, index) => {

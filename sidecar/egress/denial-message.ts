@@ -1,0 +1,19 @@
+import type { EgressPolicy } from './egress-policy.ts';
+import { namesIn } from './shown-names.ts';
+
+/** The text of a denial, with those of the models and tools of the call that the manifest does not declare. */
+export function denialMessage(
+  policy: EgressPolicy,
+  violations: readonly string[],
+  { models, tools }: { models: readonly string[]; tools: readonly string[] },
+): string {
+  const details = [
+    ...detail('model', violations.includes('model_not_declared') ? policy.undeclaredModels(models) : []),
+    ...detail('tools', violations.includes('tool_not_declared') ? policy.undeclaredIn(tools) : []),
+  ];
+  const about = details.length === 0 ? '' : ` (${details.join('; ')})`;
+  return `The policy of this agent denies the call: ${violations.join(', ')}${about}`;
+}
+
+const detail = (what: string, names: readonly string[]): string[] =>
+  names.length === 0 ? [] : [`${what} ${namesIn(names).join(', ')}`];
