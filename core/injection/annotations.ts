@@ -169,7 +169,7 @@ export const ANNOTATIONS = {
   egressFailMode: {
     name: 'platform.io/egress-fail-mode',
     summary:
-      'With `platform.io/egress-mode: enforce`, what happens with a call in a lane that the policy engine cannot evaluate: `open` lets it pass, `closed` denies it. `closed,mcp:files=open` sets another value for a lane.',
+      'With `platform.io/egress-mode: enforce`, what happens with a call in a lane that the policy engine cannot evaluate, or whose body the lane cannot read: `open` lets it pass, `closed` denies it. `closed,mcp:files=open` sets another value for a lane.',
     default: '`"open"`',
     ...matching(
       'open or closed, and lane=open or lane=closed, separated by commas',

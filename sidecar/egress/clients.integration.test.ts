@@ -1,7 +1,8 @@
 import { request as httpRequest } from 'node:http';
+import { createGzip } from 'node:zlib';
 import Anthropic from '@anthropic-ai/sdk';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import OpenAI from 'openai';
+import OpenAI, { AzureOpenAI } from 'openai';
 import {
   laneManifest,
   startEgressRig,
@@ -136,3 +137,40 @@ describe.each(Object.entries(CLIENTS))('a stream of %s', (_, client) => {
     expect(model.calls).toHaveLength(1);
   });
 });
+
+test('the client of Azure with an undeclared deployment is stopped, whatever its model is', async () => {
+  await start({ lanes: 'azure=vendor' });
+  const endpoint = `${rig.url}/azure`;
+  const create = (deployment: string): Promise<unknown> =>
+    new AzureOpenAI({ apiKey: 'k', endpoint, apiVersion: '2024-10-21', deployment }).chat.completions.create({
+      ...{ model: 'gpt-5', messages },
+    });
+  await expect(create('other')).rejects.toMatchObject({
+    status: 403,
+    message: expect.stringContaining('other'),
+  });
+  expect(rig.vendor.requests).toEqual([]);
+  await create('gpt-5').catch(() => undefined);
+  expect(rig.vendor.requests[0]?.url).toContain('/deployments/gpt-5/');
+});
+
+test.each([['text/plain'], ['']])(
+  'a client reads a coded stream with the type %s, without its forbidden call',
+  async (type) => {
+    await start();
+    model.begin({ name: 'lanes', toolInput: '{"amount":500}' });
+    rig.vendor.answer = ({ method, url, headers, body }, response) => {
+      const { host: _, ...others } = headers;
+      const request = httpRequest(model.url + url, { method, headers: others }, (incoming) => {
+        response.writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' });
+        incoming.pipe(createGzip()).pipe(response);
+      });
+      request.end(body);
+    };
+    const events = JSON.stringify(
+      await CLIENTS['OpenAI chat completions']?.events(`${rig.url}/openai/v1`, 'pay'),
+    );
+    expect(events).toContain('policy of this agent');
+    expect(events).not.toContain('"amount');
+  },
+);

@@ -55,7 +55,7 @@ function documentIn(bytes: Buffer): JsonBody {
   const isUtf8 = encoding === 'utf8';
   const value = jsonOf(text);
   if (value !== undefined) return { value, bytes, text, encoding, isStrict: isUtf8, isPlain: isUtf8 };
-  return { value: readJson(text), bytes, text, encoding, isStrict: false, isPlain: isUtf8 };
+  return { value: readJson(text), bytes, text, encoding, isStrict: bytes.length === 0, isPlain: isUtf8 };
 }
 
 /** V8's message about text after a document. */

@@ -97,7 +97,8 @@ export class McpCall implements LaneCall {
   head({ status, format }: AnswerHead): Treatment {
     if (status >= 300) return { kind: 'unread' };
     if (format === 'json') return { kind: 'whole' };
-    if (format !== 'sse') return { kind: 'unread', reason: 'form' };
+    // Clients reject every other format.
+    if (format !== 'sse') return { kind: 'unread' };
     this.facts.isStream = true;
     return { kind: 'frames', format: 'sse', isHeld: false };
   }

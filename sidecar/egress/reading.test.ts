@@ -12,7 +12,7 @@ import { bodyText } from '../../core/egress/body-text.ts';
 import { FAIL_OPEN, type FailModes } from '../../core/egress/fail-modes.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
 import { laneManifest, post, startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { askRaw, until } from '../../testing/proxy-rig.ts';
 
 type Headers = Record<string, string | undefined>;
 type Form = [what: string, headers: Headers, encode: (json: string) => Buffer];
@@ -497,6 +497,14 @@ describe('a request to an MCP server', () => {
   test.each(['[1]', '7'])('without a message (%s) is denied if the lane fails closed', async (body) => {
     await eachMode(async (rig, index) => {
       expect((await post(rig.port, MCP, body)).status).toBe(isClosed(index) ? 400 : 200);
+    });
+  });
+
+  test('without a body, but with chunks, passes', async () => {
+    await eachMode(async (rig) => {
+      const head = `DELETE ${MCP} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`;
+      respondWith(rig, { [TYPE]: 'text/plain' }, utf8('closed'));
+      expect(await askRaw(rig.port, `${head}0\r\n\r\n`, 'closed')).toMatch(/^HTTP\/1\.1 200 /);
     });
   });
 
