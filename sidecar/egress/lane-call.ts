@@ -72,8 +72,8 @@ export type Treatment =
   | { kind: 'whole' }
   | { kind: 'frames'; format: 'sse' | 'ndjson'; isHeld: boolean };
 
-/** The JSON text in place of the body (null: unchanged), or a response in place of the upstream's. */
-export type WholeStep = { body: string | null } | { respond: OwnResponse };
+/** The JSON text or the bytes in place of the body (null: unchanged), or a response in place of the upstream's. */
+export type WholeStep = { body: string | Buffer | null } | { respond: OwnResponse };
 
 /** The frames that pass now. `isOver`: they end the response. Only a held response can still be replaced. */
 export type FramesStep = { frames: readonly Frame[]; isOver?: true } | { respond: OwnResponse };

@@ -11,7 +11,7 @@ import {
   type UpstreamHandler,
   type UpstreamRequestHandle,
 } from '../proxy/upstream.ts';
-import { AnswerBody, codedHead, type AnswerStep } from './answer-body.ts';
+import type { AnswerStep } from './answer-body.ts';
 import { createCall } from './create-call.ts';
 import { NO_BODY, readRequestBody } from './json-body.ts';
 import { readBody, unread } from './lane-body.ts';
@@ -24,6 +24,7 @@ import {
 } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
+import { SniffedAnswer } from './sniffed-answer.ts';
 import type { Admitted } from './lane-entrance.ts';
 import { clientHeaders, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
@@ -47,7 +48,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   readonly #arrivedAt: Date;
   readonly #arrivedAtMs: number;
   #control: UpstreamRequestHandle | null = null;
-  #answer: AnswerBody | null = null;
+  #answer: SniffedAnswer | null = null;
   /** Head of the upstream's response. */
   #head: { status: number; message: string; raw: HeaderList } | null = null;
   /** Events that wait for a step of the call; null: none is pending. */
@@ -211,7 +212,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
     const { maxEgressBody: maxBytes } = this.#context.load;
     const limits = { maxBytes, keep: this.#keep, onUnread: this.#unread };
-    const answer = new AnswerBody(codedHead(status, raw), hasBody ? this.#call : null, limits);
+    const answer = new SniffedAnswer({ status, raw }, hasBody ? this.#call : null, limits);
     this.#answer = answer;
     if (answer.isPassing) this.#sendHead(answer.isStream);
   }

@@ -104,6 +104,9 @@ export class McpCall implements LaneCall {
   }
 
   whole({ value }: JsonBody): WholeStep {
+    if (value === undefined) this.#options.onUnread('form');
+    const denied = value === undefined ? this.unreadAnswer() : null;
+    if (denied !== null) return { respond: denied };
     this.#read(value);
     return { body: null };
   }

@@ -11,6 +11,7 @@ import type { LaneCallOptions } from './create-call.ts';
 import { denialMessage } from './denial-message.ts';
 import { outcomeOf, strongest } from './egress-policy.ts';
 import type { JsonBody } from './json-body.ts';
+import { framesInBody } from './frames-in-body.ts';
 import { jsonWith } from './json-with.ts';
 import {
   NO_FACTS,
@@ -125,14 +126,11 @@ export class ModelCall implements LaneCall {
     return { kind: 'frames', format, isHeld: this.#isFailing };
   }
 
-  whole({ value: body, text }: JsonBody): WholeStep | Promise<WholeStep> {
+  whole(read: JsonBody): WholeStep | Promise<WholeStep> {
+    const { value: body, text } = read;
     this.#stream = null;
     // Streams of Gemini that are not server-sent events are a list.
-    if (!isRecord(body) && !Array.isArray(body)) {
-      this.#options.onUnread('form');
-      const respond = this.unreadAnswer();
-      return respond === null ? { body: null } : { respond };
-    }
+    if (!isRecord(body) && !Array.isArray(body)) return this.#wholeStream(read);
     const answer: Json | readonly unknown[] = isRecord(body) ? body : exactJson(body, text);
     this.#answer = isRecord(answer)
       ? this.#wire.readAnswer(answer)
@@ -142,6 +140,24 @@ export class ModelCall implements LaneCall {
     const decide = (known: EgressVerdict): WholeStep | Promise<WholeStep> =>
       this.#denies(known) ? { respond: this.#denyAnswer() } : this.#judgeWhole(answer, text);
     return verdict instanceof Promise ? verdict.then(decide) : decide(verdict);
+  }
+
+  /** A body that is not a document. */
+  #wholeStream(read: JsonBody): WholeStep | Promise<WholeStep> {
+    const stream = read.value === undefined ? framesInBody(read) : null;
+    if (stream === null) {
+      this.#options.onUnread('form');
+      const respond = this.unreadAnswer();
+      return respond === null ? { body: null } : { respond };
+    }
+    this.head({ status: 200, contentType: '', format: stream.format });
+    const step = this.frames(stream.frames, true);
+    const done = (known: FramesStep): WholeStep => {
+      if ('respond' in known) return known;
+      const bytes = Buffer.concat(known.frames.map(({ raw }) => raw));
+      return { body: bytes.equals(read.bytes) ? null : bytes };
+    };
+    return step instanceof Promise ? step.then(done) : done(step);
   }
 
   /** Notes the verdict on what the answer names. true: the answer is not sent. */
