@@ -149,6 +149,18 @@ describe('a policy engine', () => {
     expect(await outcomeOf(aCheck({ url })())).toEqual(['a_rule_of_mine', 'zone_closed']);
   });
 
+  test.each<[unknown, readonly string[], string | null]>([
+    [[{ msg: 'no' }, 'pii'], ['no', 'pii'], null],
+    [{ deny: true }, ['policy_result_invalid'], 'the result is an object without a text in msg or reason'],
+    [[1], ['policy_result_invalid'], 'an element of the result is a number'],
+  ])('that returns %j denies with %j', async (result, denials, reason) => {
+    respondWith({ result });
+    const check = aCheck({ url });
+    for (let i = 0; i < 6; i++) expect(await outcomeOf(check())).toEqual(denials);
+    const warning = ['policy engine result invalid, counted as a denial', { reason }];
+    expect(log).toEqual(reason === null ? [] : [warning]);
+  });
+
   const hang: RequestListener = () => undefined;
   const drop: RequestListener = (request) => request.socket.destroy();
   const withText = (text: string, status = 200): RequestListener => {
@@ -158,11 +170,6 @@ describe('a policy engine', () => {
     ['does not have the rules', withText('{}'), 'the engine does not have the rules of this agent'],
     ['fails', withText('{}', 500), 'the engine responded with status 500'],
     ['does not return JSON', withText('<html>'), 'the response is not a JSON object'],
-    [
-      'does not return a list',
-      withText('{"result":{"deny":true}}'),
-      'the result is not a list of denial reasons',
-    ],
     ['redirects', withText('', 307), 'the engine responded with status 307'],
     ['closes the connection', drop, 'ECONNRESET: socket hang up'],
     ['hangs', hang, 'no response within 200 ms'],

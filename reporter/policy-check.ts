@@ -88,12 +88,17 @@ export function createPolicyCheck(context: PolicyCheckContext): PolicyCheck {
       ? builtinEngine(() => policy)
       : withPauses(remoteEngine(settings.url, settings.timeoutMs), clock);
   let isUnavailable = false;
+  const logged = new Set<string>();
   return async (facts = {}) => {
     const result = await engine.evaluate(
       policyInputFrom(facts, { agentName: manifest.metadata.name, ...totals() }),
     );
     if (result.state === 'answered') {
       isUnavailable = false;
+      const { problem } = result;
+      if (problem !== undefined && !logged.has(problem))
+        logger.warn('policy engine result invalid, counted as a denial', { reason: problem });
+      logged.add(problem ?? '');
       const undecided = result.denials.filter((denial) => {
         const fact = REQUIRED.get(denial);
         return fact !== undefined && facts[fact] === null;

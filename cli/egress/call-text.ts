@@ -18,7 +18,7 @@ export function callLine(call: ShownCall, paint: Paint): string {
     parts.push(
       paint(
         call.blocked ? 'red' : 'yellow',
-        `${call.blocked ? 'blocked' : 'violates'} ${violations.join(', ')}`,
+        `${call.blocked ? 'blocked' : 'violates'} ${printable(violations.join(', '))}`,
       ),
     );
   return `${parts.join('  ')}\n`;

@@ -60,8 +60,8 @@ export type PolicyFacts =
   | { state: 'none' }
   | { state: 'unreachable' }
   /** The engine responds without a result, or does not deny a canary. In the second case it may still return denials. */
-  | { state: 'not-loaded'; denials?: readonly string[] }
-  | { state: 'answered'; denials: readonly string[] };
+  | { state: 'not-loaded'; denials?: readonly string[]; problem?: string }
+  | { state: 'answered'; denials: readonly string[]; problem?: string };
 
 /**
  * All inputs of one report except the manifest. The facts are gathered once by I/O; `check` and `assess` are pure functions

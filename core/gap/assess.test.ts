@@ -348,6 +348,10 @@ describe('policy engine', () => {
     [{ state: 'not-loaded' }, '80 B, high policy.not-loaded'],
     [{ state: 'not-loaded', denials: ['x'] }, '75 B, high policy.not-loaded, low policy.x'],
     [{ state: 'answered', denials: ['x', 'x'] }, '95 A, low policy.x'],
+    [
+      { state: 'answered', denials: ['policy_result_invalid'], problem: 'the result is a number' },
+      '95 A, low policy.policy_result_invalid',
+    ],
   ])('state %j', (policy, expected) => {
     expect(gapOf(PII, { policy })).toBe(expected);
   });

@@ -1,9 +1,12 @@
 import type { PolicyRule, Severity } from '../policy/policy-rule.ts';
+import { RESULT_INVALID } from '../policy/parse-denials.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
 import type { GapRule, RuleFinding, RuleInput } from './finding.ts';
 
 /** The policy rules by denial reason. Reasons that an engine adds itself have severity low. */
 const DENIALS: ReadonlyMap<string, PolicyRule> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));
+
+const RESULT_ADVICE = 'Write `deny` as a set of texts, or of objects with a text in `msg` or `reason`.';
 
 /** Number of consecutive requests without behavioral data that is an issue. */
 const UNREPORTED_REQUESTS = 100;
@@ -112,14 +115,16 @@ function severityOfRate(rate: number): Severity | null {
 }
 
 function findDenials({ facts }: RuleInput): RuleFinding[] {
-  const denials = 'denials' in facts.policy ? (facts.policy.denials ?? []) : [];
+  const { denials = [], problem = '' } = 'denials' in facts.policy ? facts.policy : {};
   return denials.map((reason) => {
     const known = DENIALS.get(reason);
+    const isInvalid = reason === RESULT_INVALID;
+    const recommendation = isInvalid ? RESULT_ADVICE : known?.recommendation;
     return {
       severity: known?.severity ?? 'low',
       property: `policy.${reason}`,
-      description: `The policy engine denies the observed behavior: ${reason}.`,
-      ...(known && { recommendation: known.recommendation }),
+      description: `The policy engine denies the observed behavior: ${reason}${isInvalid && problem !== '' ? ` (${problem})` : ''}.`,
+      ...(recommendation !== undefined && { recommendation }),
       source: 'policy' as const,
       field: known?.field ?? 'spec',
       declared: reason,

@@ -5,8 +5,8 @@ export type PolicyMode = (typeof POLICY_MODES)[number];
 
 /** The result of a policy engine for one input. */
 export type PolicyAnswer =
-  /** The denial reasons, sorted; empty: allowed. */
-  | { state: 'answered'; denials: readonly string[] }
+  /** The denial reasons, sorted; empty: allowed. `problem`: why one of them is `policy_result_invalid`. */
+  | { state: 'answered'; denials: readonly string[]; problem?: string }
   /** The engine responds without a result, because it does not have this agent's rules. */
   | { state: 'not-loaded' }
   | { state: 'unreachable'; reason: string };

@@ -156,8 +156,6 @@ def test_a_name_of_digits_is_no_list_index(http_server: HttpServer, reporters: C
         (200, b"{}", "does not have the rules"),
         (200, b"[]", "not a JSON object"),
         (200, b"x", "not a JSON object"),
-        (200, b'{"result":[1]}', "not a list of denial reasons"),
-        (200, b'{"result":true}', "not a list of denial reasons"),
         (200, b'{"a":"' + b"x" * 300_000 + b'"}', "larger than"),
     ],
 )
@@ -177,6 +175,45 @@ def test_without_a_verdict_the_call_is_allowed_unless_it_fails_closed(
     assert reason in caplog.text
     with pytest.raises(PolicyUnavailable, match=reason):
         reporters(policy_url=http_server.url, fail_closed=True).check_policy()
+
+
+@pytest.mark.parametrize(
+    ("result", "violations", "problem"),
+    [
+        (b'[{"msg":"no"},"pii"]', ("no", "pii"), None),
+        (b'[{"msg":{},"reason":"why"},"a\\r\\nb"]', ("a\r\nb", "why"), None),
+        (b'"no"', ("no",), None),
+        (b'{"msg":"no"}', ("no",), None),
+        (b"null", (), None),
+        (b"false", (), None),
+        (b'""', (), None),
+        (b"{}", (), None),
+        (b"0", ("policy_result_invalid",), "the result is a number"),
+        (b"true", ("policy_result_invalid",), "the result is a boolean"),
+        (b'{"pii":true}', ("policy_result_invalid",), "the result is an object without a text in msg or reason"),
+        (b'["pii",[]]', ("pii", "policy_result_invalid"), "an element of the result is a list"),
+        (b'["",null]', ("policy_result_invalid",), "an element of the result is null"),
+    ],
+)
+def test_a_result_that_is_not_empty_denies_in_any_form(
+    http_server: HttpServer,
+    reporters: Callable[..., Reporter],
+    result: bytes,
+    violations: tuple[str, ...],
+    problem: str | None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    http_server.answer = lambda _request: (200, {}, b'{"result":' + result + b"}")
+    reporter = reporters(policy_url=http_server.url)
+    for _ in range(6):
+        if violations:
+            with pytest.raises(PolicyDenied) as error:
+                reporter.check_policy()
+            assert error.value.violations == violations
+        else:
+            reporter.check_policy()
+    assert len(http_server.requests) == 6
+    assert (problem in caplog.text) if problem else (caplog.text == "")
 
 
 def test_an_outage_is_logged_again_after_a_verdict(

@@ -82,6 +82,15 @@ test('only the first five requests wait for a hung engine, with one warning', as
   expect(breaker.evaluate(INPUT)).toMatchObject({ state: 'unreachable' });
 });
 
+test('a result without a reason is not an outage, and each form is logged once', async () => {
+  const invalid = 'warn: policy engine result invalid, counted as a denial';
+  for (const result of [[1], true, [1]]) {
+    fake.reply = { result };
+    expect(await query(6)).toEqual(Array(6).fill('answered'));
+  }
+  expect([fake.asked.length, log]).toEqual([18, [invalid, invalid]]);
+});
+
 test('a response resets the count of failures', async () => {
   for (let i = 0; i < 3; i++) {
     fake.reply = 500;

@@ -32,6 +32,8 @@ export class Breaker {
   /** Monotonic time of the first failure of the current outage; null: no outage. */
   #downSinceMs: number | null = null;
   #downMs = 0;
+  /** Problems of results that were logged; the parser knows only a few. */
+  readonly #logged = new Set<string>();
 
   constructor(options: BreakerOptions) {
     this.#options = options;
@@ -56,8 +58,15 @@ export class Breaker {
     if (answer.state === 'unreachable') this.#failed(answer.reason);
     // A response to a query from before the breaker opened does not close the breaker.
     else if (!this.#isOpen) this.#recovered();
+    if (answer.state === 'answered' && answer.problem !== undefined) this.#warnOnce(answer.problem);
     return answer;
   };
+
+  #warnOnce(problem: string): void {
+    if (this.#logged.has(problem)) return;
+    this.#logged.add(problem);
+    this.#options.logger.warn('policy engine result invalid, counted as a denial', { reason: problem });
+  }
 
   #failed(reason: string): void {
     const { clock, logger } = this.#options;

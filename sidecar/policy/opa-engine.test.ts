@@ -37,9 +37,15 @@ test('prepends the path of POLICY_URL', async () => {
 test.each<[Reply, object]>([
   [{ result: ['b', 'a', 'b'] }, { state: 'answered', denials: ['a', 'b'] }],
   [{}, { state: 'not-loaded' }],
-  [{ result: null }, { state: 'unreachable', reason: 'the result is not a list of denial reasons' }],
-  [{ result: [1] }, { state: 'unreachable', reason: 'the result is not a list of denial reasons' }],
-  [{ result: { a: true } }, { state: 'unreachable', reason: 'the result is not a list of denial reasons' }],
+  [{ result: null }, { state: 'answered', denials: [] }],
+  [{ result: [{ msg: 'no' }, 'pii'] }, { state: 'answered', denials: ['no', 'pii'] }],
+  [
+    { result: [1] },
+    {
+      ...{ state: 'answered', denials: ['policy_result_invalid'] },
+      problem: 'an element of the result is a number',
+    },
+  ],
   [{ text: 'hello' }, { state: 'unreachable', reason: 'the response is not a JSON object' }],
   [500, { state: 'unreachable', reason: 'the engine responded with status 500' }],
   [404, { state: 'unreachable', reason: 'the engine responded with status 404' }],

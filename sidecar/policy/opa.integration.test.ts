@@ -204,6 +204,44 @@ const MANIFEST = plainManifest('corner-shop', [
     }
   });
 
+  const NONE = 'an element of the result is an object without a text in msg or reason';
+  test.each<[string, string[], string[]]>([
+    ['deny contains {"msg": sprintf("%s denies", ["a rule"])}', ['a rule denies'], []],
+    ['deny contains "pii"\n\ndeny contains {"reason": "why", "details": {"a": 1}}', ['pii', 'why'], []],
+    ['deny contains {"code": 7}', ['policy_result_invalid'], [NONE]],
+    ['deny := {"msg": "no"}', ['no'], []],
+    [
+      'deny.pii := true',
+      ['policy_result_invalid'],
+      ['the result is an object without a text in msg or reason'],
+    ],
+    ['default deny := true', ['policy_result_invalid'], ['the result is a boolean']],
+    ['default deny := false', [], []],
+  ])('blocks with the reasons of the rule %j', async (rule, reasons, problems) => {
+    const own = await mkdtemp(join(folder, 'own-'));
+    await writeFile(join(own, 'policy.rego'), `package platform.agent.corner_shop\n\n${rule}\n`);
+    const engine = await startOpa([own]);
+    const before = await startBefore({ POLICY_URL: engine.url });
+    try {
+      for (let i = 0; i < 6; i++) {
+        const { status, headers } = await ask(before.sidecar.proxyPort, { path: '/unsafe' });
+        const header = headers['x-platform-policy-violations'];
+        expect([status, header]).toEqual(reasons.length === 0 ? [200, undefined] : [403, reasons.join(',')]);
+      }
+      const denials = reasons.map((reason) => `policy.${reason}`);
+      expect(await gapOf(before)).toEqual(['policy.not-loaded', ...denials]);
+      const warned = before.log.filter(([, message]) => message.startsWith('policy engine'));
+      const invalid = 'policy engine result invalid, counted as a denial';
+      expect(warned.filter(([, message]) => message === invalid)).toEqual(
+        problems.map((reason) => ['warn', invalid, { reason }]),
+      );
+      expect(warned.map(([, message]) => message).join()).not.toContain('unreachable');
+    } finally {
+      await before.close();
+      await engine.close();
+    }
+  });
+
   test('detects an engine with the rules of an older manifest', async () => {
     const older = join(folder, 'older');
     await writePolicy(older, plainManifest('corner-shop', ['pii_detector_not_invoked']));

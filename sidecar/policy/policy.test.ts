@@ -396,6 +396,40 @@ describe('with an engine over HTTP', () => {
     expect(await entry()).toMatchObject({ outcome: 'allow', bytesOut: body.length });
   });
 
+  test.each<[unknown, string, string]>([
+    [[{ msg: 'no' }], 'no', 'The policy engine denies the observed behavior: no.'],
+    [
+      ['pii', { msg: 'a,b\r\nX: ä' }],
+      'a?b??X: ?,pii',
+      'The policy engine denies the observed behavior: pii.',
+    ],
+    [
+      [{ code: 7 }],
+      'policy_result_invalid',
+      'The policy engine denies the observed behavior: policy_result_invalid (an element of the result is an object without a text in msg or reason).',
+    ],
+    [
+      true,
+      'policy_result_invalid',
+      'The policy engine denies the observed behavior: policy_result_invalid (the result is a boolean).',
+    ],
+  ])('blocks every response when the engine returns %j', async (result, header, description) => {
+    const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
+    engine.reply = { result };
+    for (let i = 0; i < 6; i++) {
+      const { status, headers } = await ask(rig.sidecar.proxyPort);
+      expect([status, headers['x-platform-policy-violations']]).toEqual([403, header]);
+    }
+    expect(await entry()).toMatchObject({ outcome: 'deny', blocked: true });
+    const { issues } = await rig.report<{ issues: { description: string }[] }>('/gap');
+    expect(issues.map((issue) => issue.description)).toContain(description);
+    const warnings = rig.log.filter(([level]) => level === 'warn').map(([, message]) => message);
+    expect(warnings).not.toContain('policy engine unreachable, requests pass unevaluated');
+    expect(
+      warnings.filter((message) => message === 'policy engine result invalid, counted as a denial'),
+    ).toHaveLength(header === 'policy_result_invalid' ? 1 : 0);
+  });
+
   test('records notEvaluated when the engine responds without a result', async () => {
     const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
     engine.reply = {};

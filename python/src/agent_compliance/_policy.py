@@ -8,10 +8,12 @@ from threading import Lock
 from ._http import post_json
 from ._settings import at, items_at
 from ._shared import (
+    OnceEach,
     cut,
     describe,
     is_flag,
     is_list,
+    is_name,
     is_number,
     is_record,
     is_whole,
@@ -41,6 +43,7 @@ _REQUIRED = {
     "destructive_tool_without_confirmation": "user_confirmed",
     "pii_detector_not_invoked": "guardrails_invoked",
 }
+_RESULT_INVALID = "policy_result_invalid"
 
 
 class PolicyDenied(Exception):
@@ -119,6 +122,7 @@ class _Engine:
         self.lock = Lock()
         self._failures = 0
         self._next = 0.0
+        self._once = OnceEach()
 
     def evaluate(self, document: dict[str, Any]) -> Answer:
         with self.lock:
@@ -138,19 +142,40 @@ class _Engine:
             return None, describe(error), True
         if reply.status != 200:
             return None, f"the engine responded with status {reply.status}", True
-        return _denials_in(reply.body or b"")
+        document = json_of(reply.body or b"")
+        if not is_record(document):
+            return None, "the response is not a JSON object", True
+        if "result" not in document:
+            return None, "the engine does not have the rules of this agent", False
+        return self._denials_in(document["result"]), None, False
+
+    def _denials_in(self, result: object) -> list[str]:
+        """Every result that is not empty denies, in any form."""
+        is_empty = result is None or result is False or result in ("", {})
+        elements: list[object] = result if is_list(result) else [] if is_empty else [result]
+        reasons: set[str] = set()
+        for element in elements:
+            reason = _reason_in(element)
+            if reason is None:
+                what = "an element of the result" if is_list(result) else "the result"
+                self._once.warn("policy engine result invalid, counted as a denial", f"{what} is {_form_of(element)}")
+            reasons.add(_RESULT_INVALID if reason is None else cut(reason, _MAX_REASON))
+        return sorted(reasons)[:_MAX_REASONS]
 
 
-def _denials_in(body: bytes) -> Answer:
-    document = json_of(body)
-    if not is_record(document):
-        return None, "the response is not a JSON object", True
-    if "result" not in document:
-        return None, "the engine does not have the rules of this agent", False
-    result = document["result"]
-    if not is_list(result) or not all(isinstance(reason, str) for reason in result):
-        return None, "the result is not a list of denial reasons", True
-    return sorted({cut(reason, _MAX_REASON) for reason in result})[:_MAX_REASONS], None, False
+def _reason_in(element: object) -> str | None:
+    candidates = (element.get("msg"), element.get("reason")) if is_record(element) else (element,)
+    return next((each for each in candidates if is_name(each)), None)
+
+
+def _form_of(element: object) -> str:
+    if is_record(element):
+        return "an object without a text in msg or reason"
+    if isinstance(element, str):
+        return "an empty text"
+    if element is None:
+        return "null"
+    return "a list" if is_list(element) else "a boolean" if is_flag(element) else "a number"
 
 
 def _segment_of(agent_name: str) -> str:
