@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -164,6 +164,50 @@ describe('the built platform command', () => {
     shell.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
     await new Promise((resolve) => shell.once('close', resolve));
     expect(errors).toBe('');
+  });
+
+  describe('observe, which prints until it is stopped', () => {
+    let sidecar: Server;
+    let url: string;
+    beforeAll(async () => {
+      const call = {
+        ...{ id: 1, at: '2026-03-01T12:00:01.000Z', lane: 'openai', method: 'POST', path: '/v1' },
+        ...{ model: 'm'.repeat(1_000), stream: false, toolsOffered: [], toolsCalled: [], toolsExecuted: [] },
+        ...{ usage: null, statusCode: 200, durationMs: 1, violations: [], blocked: false, requestId: null },
+      };
+      // More than a pipe holds.
+      const calls = Array.from({ length: 1_000 }, (_, id) => ({ ...call, id }));
+      sidecar = createServer((request, response) =>
+        response.end(JSON.stringify(request.url?.startsWith('/egress') ? calls : { rows: [] })),
+      );
+      await new Promise<void>((resolve) => sidecar.listen(0, '127.0.0.1', resolve));
+      url = `http://127.0.0.1:${(sidecar.address() as AddressInfo).port}`;
+    });
+    afterAll(() => {
+      sidecar.closeAllConnections();
+      sidecar.close();
+    });
+    const observed = async (target: 'pipe' | number): Promise<[string, unknown]> => {
+      const child = spawn(process.execPath, [COMMAND_BUNDLE, 'observe', '--url', url], {
+        stdio: ['ignore', target, 'pipe'],
+      });
+      let errors = '';
+      child.stderr!.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+      child.stdout?.once('data', () => child.stdout?.destroy());
+      const exitCode = await new Promise((resolve) => child.once('close', resolve));
+      return [errors, exitCode];
+    };
+
+    test('ends without an error message when the reader has gone', async () => {
+      expect(await observed('pipe')).toEqual(['', 0]);
+    });
+
+    (existsSync('/dev/full') ? test : test.skip)('ends with one error message on a full disk', async () => {
+      const full = openSync('/dev/full', 'w');
+      const ended = observed(full);
+      closeSync(full);
+      expect(await ended).toEqual(['error: cannot write to standard output: the disk is full\n', 1]);
+    });
   });
 
   (existsSync('/dev/full') ? test : test.skip)(

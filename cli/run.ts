@@ -17,6 +17,9 @@ const ask: Ask = async (question, fallback) => {
   }
 };
 
+/** Aborts when a command that runs until it is stopped must end: after a signal, or because its output cannot be written. */
+const stopping = new AbortController();
+
 /** A second Ctrl-C ends the process. */
 function onInterrupt(): AbortSignal {
   const controller = new AbortController();
@@ -26,10 +29,8 @@ function onInterrupt(): AbortSignal {
 
 /** A second signal ends the process. */
 function stdio(): Stdio {
-  const controller = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const)
-    process.once(signal, () => controller.abort());
-  return { input: process.stdin, output: process.stdout, stopped: controller.signal };
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
+  return { input: process.stdin, output: process.stdout, stopped: stopping.signal };
 }
 
 async function stdin(): Promise<Uint8Array> {
@@ -39,10 +40,14 @@ async function stdin(): Promise<Uint8Array> {
 
 /** Runs the command line of this process. */
 export async function runArguments(args: readonly string[]): Promise<void> {
+  let isReported = false;
   // A reader such as head closes the pipe early; that is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    stopping.abort();
     if (error.code === 'EPIPE') return;
     process.exitCode = 1;
+    if (isReported) return;
+    isReported = true;
     process.stderr.write(`error: cannot write to standard output: ${fileFailure(error, {})}\n`);
   });
   process.stderr.on('error', () => undefined);

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ interface Process {
   exit: Promise<number | null>;
 }
 
-function run(env: Record<string, string>): Process {
+function run(env: Record<string, string>, standardError: 'pipe' | number = 'pipe'): Process {
   const child = spawn(process.execPath, ['dist/control-plane/main.js'], {
     env: {
       PATH: process.env['PATH'],
@@ -40,11 +40,11 @@ function run(env: Record<string, string>): Process {
       DATA_DIR: join(directory, 'data'),
       ...env,
     },
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'ignore', standardError],
   });
   running.push(child);
   let log = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text));
   // `close`, not `exit`: the output is complete only then.
   return { child, log: () => log, exit: once(child, 'close').then(([code]) => code as number | null) };
 }
@@ -57,6 +57,14 @@ async function serving(env: Record<string, string> = {}): Promise<Process & { ur
     if (!Array.isArray(ended)) throw new Error(started.log());
   }
   return { ...started, url: `http://127.0.0.1:${port}` };
+}
+
+/** The status for a wrong admin key, which is a line of the log; 0: not reachable. */
+async function statusOfWrongKey(url: string): Promise<number> {
+  return fetch(`${url}/api/v1/agents`, { headers: { 'x-admin-key': 'a-wrong-admin-key' } }).then(
+    ({ status }) => status,
+    () => 0,
+  );
 }
 
 async function register(url: string): Promise<{ agentId: string; apiKey: string }> {
@@ -97,6 +105,29 @@ test('exits with code 1 on an invalid environment and names every invalid variab
     `DATABASE_URL=[secret]: must be ${DATABASE_URL_FORM}, or unset`,
     '',
   ]);
+});
+
+test('goes on after the reader of the log has gone', async () => {
+  const { url, child, exit } = await serving();
+  child.stderr!.destroy();
+  expect(await statusOfWrongKey(url)).toBe(403);
+  const { apiKey } = await register(url);
+  expect(await push(url, apiKey, 1)).toBe(204);
+  child.kill('SIGTERM');
+  expect(await exit).toBe(0);
+});
+
+(existsSync('/dev/full') ? test : test.skip)('goes on when the disk of the log is full', async () => {
+  const full = openSync('/dev/full', 'w');
+  const [port] = await freePorts(1);
+  const { child, exit } = run({ PORT: String(port), PLATFORM_ADMIN_KEY: 'admin-key-of-a-test' }, full);
+  closeSync(full);
+  const url = `http://127.0.0.1:${port}`;
+  while ((await statusOfWrongKey(url)) === 0) expect(child.exitCode).toBeNull();
+  const { apiKey } = await register(url);
+  expect(await push(url, apiKey, 1)).toBe(204);
+  child.kill('SIGTERM');
+  expect(await exit).toBe(0);
 });
 
 test('exits with code 1 and names DATA_DIR if the data directory cannot be used', async () => {

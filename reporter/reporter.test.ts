@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -344,6 +345,31 @@ describe('push mode', () => {
       false,
     ]);
   });
+});
+
+test('an agent goes on when a warning of the reporter cannot be written, or its logger throws', async () => {
+  const program = `
+    import { createReporter } from ${JSON.stringify(join(import.meta.dirname, 'index.ts'))};
+    const manifest = ${JSON.stringify(aManifest())};
+    const own = createReporter({ manifest, env: {}, logger: { warn: () => { throw new Error('full'); } } });
+    own.recordUsage('gpt', -1, 0);
+    const reporter = createReporter({ manifest, env: {} });
+    await new Promise((resolve) => process.stdin.once('data', resolve));
+    reporter.recordUsage('gpt', -1, 0);
+    // Each warning is written in a later turn, and its error comes in a turn after that.
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    reporter.recordUsage('', 0, 0);
+    for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    process.stdout.write('still here');
+    process.exit(0);
+  `;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program]);
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.destroy();
+  child.stdin.write('go');
+  await once(child, 'close');
+  expect(output).toBe('still here');
 });
 
 test('a started reporter does not keep the process alive', async () => {

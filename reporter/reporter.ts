@@ -7,6 +7,7 @@ import { builtinClock, type PushClock, type PushLogger } from '../push/clock.ts'
 import { EventSender, type EventClient } from '../push/event-client.ts';
 import { currentRequestId, followRequests, type RequestWithId } from './current-request.ts';
 import { createHandlers, type FastifyRoutes, type JsonResponse } from './handlers.ts';
+import { emitWarning } from './integrations/observer.ts';
 import { runChecks, type CheckedAgent } from './health-checks.ts';
 import { manifestFrom, type ManifestInput } from './manifest-input.ts';
 import { createPusher, type Pusher } from './pusher.ts';
@@ -90,7 +91,7 @@ export function createReporter(options: ReporterOptions): Reporter {
   const manifest = manifestFrom(options.manifest);
   const env = options.env ?? process.env;
   const clock = options.clock ?? builtinClock;
-  const logger = options.logger ?? WARNINGS;
+  const logger = options.logger === undefined ? WARNINGS : withoutErrors(options.logger);
   const settings = pushSettings(options.push, env);
   const policy = policySettings(options.policy, env);
   const url = sidecarUrl(options.sidecarUrl, env);
@@ -171,9 +172,22 @@ function registered(tools: ToolRegistry | undefined): ReadonlySet<string> | null
   return new Set(typeof tools === 'function' ? tools() : tools);
 }
 
+/** A logger of the agent can throw, for example when its disk is full. In the background that would end the agent. */
+function withoutErrors(own: PushLogger): PushLogger {
+  const log =
+    (level: keyof PushLogger): PushLogger['warn'] =>
+    (message, fields) => {
+      try {
+        own[level](message, fields);
+      } catch {
+        // Nothing can be logged.
+      }
+    };
+  return { warn: log('warn'), info: log('info'), debug: log('debug') };
+}
+
 const WARNINGS: PushLogger = {
-  warn: (message, fields = {}) =>
-    process.emitWarning(`${message} ${JSON.stringify(fields)}`, { type: 'PlatformReporter' }),
+  warn: (message, fields = {}) => emitWarning(`${message} ${JSON.stringify(fields)}`),
   info: () => undefined,
   debug: () => undefined,
 };

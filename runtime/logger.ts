@@ -24,12 +24,31 @@ const LINE = Symbol.for('message');
 
 type Entry = winston.Logform.TransformableInfo;
 
+/** Characters that may wait for a reader of standard error that does not read. Node.js keeps any number of them in memory. */
+const MAX_WAITING = 1024 * 1024;
+
 /** winston's own transports schedule an event loop turn after each line to notify listeners, which do not exist here. */
 class StandardError extends winston.transports.Stream {
+  /** Lines that were not written. */
+  lost = 0;
+
+  get isFull(): boolean {
+    return process.stderr.writableLength > MAX_WAITING;
+  }
+
   override log(entry: Entry, next: () => void): void {
-    process.stderr.write(`${String(entry[LINE])}\n`);
+    if (this.isFull) this.lost += 1;
+    else process.stderr.write(`${String(entry[LINE])}\n`, (error) => (this.lost += error ? 1 : 0));
     next();
   }
+}
+
+const ignore = (): void => undefined;
+
+/** Without a listener, an error of a stream ends the process: the reader of the log has gone, or its disk is full. */
+export function ignoreOutputErrors(): void {
+  for (const stream of [process.stdout, process.stderr])
+    if (stream.listenerCount('error', ignore) === 0) stream.on('error', ignore);
 }
 
 /** Logs go to standard error, one line per event. */
@@ -37,20 +56,27 @@ export function createLogger(options: LoggerOptions): Logger {
   const { part, level: lowest } = options;
   const format = options.format ?? (process.stderr.isTTY ? 'text' : 'json');
   const line = format === 'json' ? json : textLine;
-  const logger = winston.createLogger({
+  const output = new StandardError({ stream: process.stderr });
+  let reported = 0;
+  const lines = winston.createLogger({
     level: lowest,
     format: winston.format((entry) => Object.assign(entry, { [LINE]: line(entry) }))(),
-    transports: [new StandardError({ stream: process.stderr })],
+    transports: [output],
   });
   const log =
     (level: Level) =>
     (message: string, fields: LogFields = {}): void => {
       // Not `logger.log`, which searches the message for placeholders and formats entries that are then not written.
-      if (!logger.isLevelEnabled(level)) return;
+      if (!lines.isLevelEnabled(level)) return;
+      if (output.lost > reported && !output.isFull) {
+        reported = output.lost;
+        logger.warn('log lines lost', { count: reported });
+      }
       const timestamp = new Date().toISOString();
-      logger.write({ timestamp, part, ...unfoldError(fields), level, message, [LEVEL]: level });
+      lines.write({ timestamp, part, ...unfoldError(fields), level, message, [LEVEL]: level });
     };
-  return { error: log('error'), warn: log('warn'), info: log('info'), debug: log('debug') };
+  const logger: Logger = { error: log('error'), warn: log('warn'), info: log('info'), debug: log('debug') };
+  return logger;
 }
 
 function unfoldError(fields: LogFields): LogFields {

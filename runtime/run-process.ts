@@ -6,7 +6,7 @@ import {
   type Environment,
   type LOG_FIELDS,
 } from './env.ts';
-import { createLogger, describeError, type Logger } from './logger.ts';
+import { createLogger, describeError, ignoreOutputErrors, type Logger } from './logger.ts';
 
 /** Handle of a started process, used to stop it. */
 export interface Running {
@@ -30,6 +30,7 @@ export interface ProcessDefinition<C extends LogConfig> {
  */
 export async function runProcess<C extends LogConfig>(definition: ProcessDefinition<C>): Promise<void> {
   const { part, env } = definition;
+  ignoreOutputErrors();
   const result = definition.readConfig(env);
   if (!result.ok) {
     process.stderr.write(`${part} cannot start:\n${describeProblems(result.problems)}\n`);

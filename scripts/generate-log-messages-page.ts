@@ -79,5 +79,9 @@ Every message of the levels \`error\` and \`warn\`. A process writes one line pe
 ([configuration](configuration.md)) select the lowest level and the format. Some fields are present only in some entries.
 The reporter calls the \`logger\` of its options; without one it emits warnings with \`process.emitWarning\`.
 
+A log that cannot be written does not end a process. Lines are lost while standard error has no reader or its disk is full, and while
+more than 1 MiB waits for a slow reader. \`log lines lost\` then has their number since the start. Only a stopped terminal (Ctrl-S)
+stops the process.
+
 ${(Object.keys(PARTS) as Part[]).map(tableOf).join('\n')}`;
 }

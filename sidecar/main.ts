@@ -1,3 +1,4 @@
+import { ignoreOutputErrors } from '../runtime/logger.ts';
 import { runProcess } from '../runtime/run-process.ts';
 import { collectBuffers } from './collect-buffers.ts';
 import { readConfig, SIDECAR_FIELDS } from './config.ts';
@@ -23,6 +24,7 @@ if (command === undefined)
 else void runInitStep();
 
 async function runInitStep(): Promise<void> {
+  ignoreOutputErrors();
   const manifest = SIDECAR_FIELDS.MANIFEST_PATH.parse(process.env['MANIFEST_PATH']);
   const problem =
     command !== 'render-policy' || directory === undefined || !manifest.ok

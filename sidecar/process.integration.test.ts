@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
@@ -54,10 +55,10 @@ interface Run {
   exit(): Promise<number | null>;
 }
 
-function run(env: Record<string, string>): Run {
+function run(env: Record<string, string>, standardError: 'pipe' | number = 'pipe'): Run {
   child = spawn(process.execPath, [BUNDLE], {
     env: { LOG_FORMAT: 'json', ...COMPILE_CACHE, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', standardError],
   });
   const started = child;
   let output = '';
@@ -286,6 +287,47 @@ test.each(['127.0.0.1', '::1'])('localhost reaches an agent that listens on %s o
     'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
   );
   await until(() => frames.text().endsWith('frame'), 'the frame');
+});
+
+test('traffic goes on after the reader of the log has gone', async () => {
+  const started = await startGood();
+  started.child.stderr!.destroy();
+  // Each new version of the manifest is a line of the log.
+  for (const modelId of ['m1', 'm2', 'm3']) {
+    const model = { provider: 'openai', id: modelId, apiKey: '$env:OPENAI_API_KEY' };
+    await writeFile(join(folder, 'agent.yaml'), manifestText({ model }));
+    const inForce = async (): Promise<boolean> =>
+      (await (await fetch(`${started.control}/explore`)).text()).includes(`"${modelId}"`);
+    while (!(await inForce())) expect(started.child.exitCode).toBeNull();
+    expect(await (await fetch(started.proxy)).text()).toBe('ok');
+  }
+  started.child.kill('SIGTERM');
+  expect(await started.exit()).toBe(0);
+});
+
+(existsSync('/dev/full') ? test : test.skip)('traffic goes on when the disk of the log is full', async () => {
+  const full = openSync('/dev/full', 'w');
+  const manifest = join(folder, 'agent.yaml');
+  await writeFile(manifest, manifestText());
+  const [proxyPort, controlPort] = await freePorts(2);
+  const { port } = agent.address() as AddressInfo;
+  const started = run(
+    {
+      ...{ MANIFEST_PATH: manifest, UPSTREAM_URL: `http://127.0.0.1:${port}`, BIND_ADDRESS: '127.0.0.1' },
+      ...{ PROXY_PORT: String(proxyPort), CONTROL_PLANE_PORT: String(controlPort), LOG_LEVEL: 'debug' },
+    },
+    full,
+  );
+  closeSync(full);
+  const isReady = (): Promise<boolean> =>
+    fetch(`http://127.0.0.1:${controlPort}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) expect(started.child.exitCode).toBeNull();
+  expect(await (await fetch(`http://127.0.0.1:${proxyPort}`)).text()).toBe('ok');
+  started.child.kill('SIGTERM');
+  expect(await started.exit()).toBe(0);
 });
 
 test('a manifest cannot make the sidecar probe its own ports or link-local addresses', async () => {

@@ -188,11 +188,11 @@ def test_without_a_verdict_the_call_is_allowed_unless_it_fails_closed(
         (b"false", (), None),
         (b'""', (), None),
         (b"{}", (), None),
-        (b"0", ("policy_result_invalid",), "the result is a number"),
-        (b"true", ("policy_result_invalid",), "the result is a boolean"),
-        (b'{"pii":true}', ("policy_result_invalid",), "the result is an object without a text in msg or reason"),
-        (b'["pii",[]]', ("pii", "policy_result_invalid"), "an element of the result is a list"),
-        (b'["",null]', ("policy_result_invalid",), "an element of the result is null"),
+        (b"0", ("policy_result_invalid",), "no text in a int"),
+        (b"true", ("policy_result_invalid",), "no text in a bool"),
+        (b'{"pii":true}', ("policy_result_invalid",), "no text in a dict"),
+        (b'["pii",[]]', ("pii", "policy_result_invalid"), "no text in a list"),
+        (b'["",null]', ("policy_result_invalid",), "no text in a NoneType"),
     ],
 )
 def test_a_result_that_is_not_empty_denies_in_any_form(

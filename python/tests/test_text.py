@@ -1,3 +1,7 @@
+import io
+import logging
+import sys
+
 import pytest
 
 from agent_compliance import _shared
@@ -51,3 +55,28 @@ def test_json_has_no_infinity(value: float) -> None:
 def test_times_have_milliseconds() -> None:
     assert _shared.iso_time(1_700_000_000.1239) == "2023-11-14T22:13:20.123Z"
     assert _shared.day_of(1_700_000_000) == "2023-11-14"
+
+
+def closed_stream() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+class Raising(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        raise RuntimeError(record.getMessage())
+
+
+# After an error of its stream, a StreamHandler writes to sys.stderr.
+@pytest.mark.parametrize("handler", [logging.StreamHandler(closed_stream()), Raising()])
+def test_the_log_does_not_raise(handler: logging.Handler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", closed_stream())
+    logger = logging.getLogger("agent_compliance")
+    logger.addHandler(handler)
+    try:
+        with pytest.raises((ValueError, RuntimeError)):
+            logger.warning("raises")
+        _shared.warn("does not raise", reason="closed")
+    finally:
+        logger.removeHandler(handler)

@@ -117,7 +117,18 @@ function warn(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   if (warned.has(message) || warned.size > 100) return;
   warned.add(message);
-  process.emitWarning(`agent not observed completely: ${message}`, { type: 'PlatformReporter' });
+  emitWarning(`agent not observed completely: ${message}`);
+}
+
+const ignore = (): void => undefined;
+
+/**
+ * Emits a warning, which Node.js writes to standard error. The second failure of that ends the process, unless the stream has a
+ * listener for errors: the agent must not end because the reader of its log has gone.
+ */
+export function emitWarning(message: string): void {
+  if (process.stderr.listenerCount('error', ignore) === 0) process.stderr.on('error', ignore);
+  process.emitWarning(message, { type: 'PlatformReporter' });
 }
 
 export type Values = Readonly<Record<string, unknown>>;

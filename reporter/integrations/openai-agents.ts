@@ -1,5 +1,13 @@
 import type { GuardrailDetails, RequestBehavior } from '../request-behavior.ts';
-import { at, Observer, safely, textOf, type IntegrationOptions, type ObservingReporter } from './observer.ts';
+import {
+  at,
+  emitWarning,
+  Observer,
+  safely,
+  textOf,
+  type IntegrationOptions,
+  type ObservingReporter,
+} from './observer.ts';
 
 export type { IntegrationOptions, ObservingReporter } from './observer.ts';
 
@@ -39,9 +47,7 @@ export function install(reporter: ObservingReporter, options: OpenAIAgentsOption
   const observer = new Observer(reporter, options);
   provider.registerProcessor(new SpanProcessor(observer));
   if (at(provider.createTrace({ name: 'agent-compliance' }), 'traceId') === 'no-op')
-    process.emitWarning('tracing of OpenAI Agents is disabled: model calls and tools are not reported', {
-      type: 'PlatformReporter',
-    });
+    emitWarning('tracing of OpenAI Agents is disabled: model calls and tools are not reported');
   if (checkPolicy && agents !== undefined) checkBeforeModel(agents, observer);
 }
 

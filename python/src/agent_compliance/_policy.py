@@ -43,7 +43,6 @@ _REQUIRED = {
     "destructive_tool_without_confirmation": "user_confirmed",
     "pii_detector_not_invoked": "guardrails_invoked",
 }
-_RESULT_INVALID = "policy_result_invalid"
 
 
 class PolicyDenied(Exception):
@@ -152,30 +151,15 @@ class _Engine:
     def _denials_in(self, result: object) -> list[str]:
         """Every result that is not empty denies, in any form."""
         is_empty = result is None or result is False or result in ("", {})
-        elements: list[object] = result if is_list(result) else [] if is_empty else [result]
         reasons: set[str] = set()
-        for element in elements:
-            reason = _reason_in(element)
+        for element in result if is_list(result) else () if is_empty else (result,):
+            texts = (element.get("msg"), element.get("reason")) if is_record(element) else (element,)
+            reason = next((each for each in texts if is_name(each)), None)
             if reason is None:
-                what = "an element of the result" if is_list(result) else "the result"
-                self._once.warn("policy engine result invalid, counted as a denial", f"{what} is {_form_of(element)}")
-            reasons.add(_RESULT_INVALID if reason is None else cut(reason, _MAX_REASON))
+                problem = f"no text in a {type(element).__name__}"
+                self._once.warn("policy engine result invalid, counted as a denial", problem)
+            reasons.add("policy_result_invalid" if reason is None else cut(reason, _MAX_REASON))
         return sorted(reasons)[:_MAX_REASONS]
-
-
-def _reason_in(element: object) -> str | None:
-    candidates = (element.get("msg"), element.get("reason")) if is_record(element) else (element,)
-    return next((each for each in candidates if is_name(each)), None)
-
-
-def _form_of(element: object) -> str:
-    if is_record(element):
-        return "an object without a text in msg or reason"
-    if isinstance(element, str):
-        return "an empty text"
-    if element is None:
-        return "null"
-    return "a list" if is_list(element) else "a boolean" if is_flag(element) else "a number"
 
 
 def _segment_of(agent_name: str) -> str:

@@ -133,9 +133,12 @@ def debug(message: str, **fields: object) -> None:
 
 def _log(level: int, message: str, fields: dict[str, object]) -> None:
     import logging
+    from contextlib import suppress
 
     details = " ".join(f"{name}={value}" for name, value in fields.items())
-    logging.getLogger("agent_compliance").log(level, "%s %s" if details else "%s%s", message, details)
+    # A handler of the agent can raise, and so can a closed sys.stderr.
+    with suppress(Exception):
+        logging.getLogger("agent_compliance").log(level, "%s %s" if details else "%s%s", message, details)
 
 
 class OnceEach:

@@ -219,3 +219,20 @@ def test_iterators_that_cannot_be_closed() -> None:
             return same is iterator
 
     assert asyncio.run(run()) is True
+
+
+class Raising(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        raise RuntimeError(record.getMessage())
+
+
+def test_a_handler_that_raises_does_not_reach_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_observe, "_logged", set())
+    logger = logging.getLogger("agent_compliance")
+    handler = Raising()
+    logger.addHandler(handler)
+    try:
+        assert quietly(lambda: 1 / 0)() is None
+    finally:
+        logger.removeHandler(handler)
+    assert len(_observe._logged) == 1

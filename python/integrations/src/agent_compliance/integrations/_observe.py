@@ -7,7 +7,7 @@ import logging
 import time
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from agent_compliance import Behavior, PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
@@ -37,7 +37,9 @@ def log_once(message: str, error: BaseException | None = None) -> None:
     if key in _logged or len(_logged) >= _MAX_LOGGED:
         return
     _logged.add(key)
-    _LOG.warning("%s", message, exc_info=error)
+    # A handler of the agent can raise, and so can a closed sys.stderr.
+    with suppress(Exception):
+        _LOG.warning("%s", message, exc_info=error)
 
 
 @contextmanager
