@@ -31,8 +31,9 @@ export function createControlPlaneApp(context: ControlPlaneContext): Express {
     bearer: [requireCaller(context)],
   };
   const recorded = actionRecorder(context);
-  const withTag = conditional('private, no-cache');
+  const withTag = conditional(NO_STORE);
   const handlersOf = (route: ControlPlaneRoute): RequestHandler[] => [
+    ...(route.access === 'open' ? [] : [withoutStore]),
     ...recorded(route, guards[route.access]),
     ...(isConditional(route) ? [withTag] : []),
     ...route.handlers,
@@ -43,6 +44,14 @@ export function createControlPlaneApp(context: ControlPlaneContext): Express {
     routes: controlPlaneRoutes(context).map((route) => ({ ...route, handlers: handlersOf(route) })),
   });
 }
+
+const NO_STORE = 'no-store';
+
+/** Data of agents and of admins must not stay in the cache of a browser or a proxy; errors neither. */
+const withoutStore: RequestHandler = (_request, response, next) => {
+  response.set('cache-control', NO_STORE);
+  next();
+};
 
 /** All routes of the control plane. */
 export function controlPlaneRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {

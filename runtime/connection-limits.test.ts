@@ -87,6 +87,7 @@ test('ends a connection with too many unanswered requests with 503, and ignores 
   await once(socket, 'close');
   expect(text().match(/HTTP\/1\.1 \d+/g)).toEqual([...Array<string>(4).fill('HTTP/1.1 200'), 'HTTP/1.1 503']);
   expect(text()).toMatch(/^retry-after: 1$/im);
+  expect(text().match(/^x-content-type-options: nosniff$/gim)).toHaveLength(5);
   expect([begun.length, refused]).toEqual([4, 1]);
 });
 
@@ -95,7 +96,7 @@ test('rejects a request with too many header fields with 431', async () => {
   const { socket, text } = await open();
   socket.write(`GET / HTTP/1.1\r\nHost: a\r\n${'a: b\r\n'.repeat(100)}\r\n`);
   await once(socket, 'close');
-  expect(text()).toMatch(/^HTTP\/1\.1 431 /);
+  expect(text()).toMatch(/^HTTP\/1\.1 431 .*^x-content-type-options: nosniff\r$/ims);
   expect(begun).toEqual([]);
 });
 

@@ -46,7 +46,12 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const server: Server = tls
     ? createTlsServer({ ...tls, minVersion: 'TLSv1.2', ...times })
     : createServer(times);
-  server.on('request', limits ? limitConnections(server, handler, limits) : handler);
+  const answer = limits ? limitConnections(server, handler, limits) : handler;
+  server.on('request', (request, response) => {
+    // A browser must not take a response for another type than the one it has.
+    response.setHeader('X-Content-Type-Options', 'nosniff');
+    answer(request, response);
+  });
   // Longer than the idle time-out of clients and load balancers (API server: 90 s), so that the server never closes first.
   server.keepAliveTimeout = 120_000;
   const end = endOf(server, options);

@@ -329,6 +329,7 @@ describe.each(['', '/platform'])('each route under the prefix "%s"', (prefix) =>
     });
     const body = await response.text();
     expect([response.status, response.headers.get('content-type')]).toEqual([status, type]);
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     if (type === JSON_TYPE || type === PROBLEM_TYPE) expect(JSON.parse(body)).toEqual(shape);
     else expect(body === '').toBe(status === 204);
   });

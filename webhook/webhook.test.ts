@@ -67,6 +67,18 @@ function patchOf(answer: { body: { response: { patch: string } } }): PatchOperat
   return JSON.parse(Buffer.from(answer.body.response.patch, 'base64').toString('utf8')) as PatchOperation[];
 }
 
+test.each([
+  ['POST', '/mutate/pod', JSON.stringify(review(optedInPod())), 200],
+  ['POST', '/mutate/pod', '{', 400],
+  ['GET', '/mutate/pod', null, 405],
+  ['GET', '/metrics', null, 200],
+  ['GET', '/nothing', null, 404],
+])('the response to %s %s has nosniff (%#)', async (method, path, body, status) => {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(url + path, { method, headers, body });
+  expect([response.status, response.headers.get('x-content-type-options')]).toEqual([status, 'nosniff']);
+});
+
 describe('a pod that opts in', () => {
   test('gets a patch that turns it into the injected pod', async () => {
     const pod = optedInPod();

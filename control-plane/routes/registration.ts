@@ -70,7 +70,6 @@ function register(context: ControlPlaneContext): RequestHandler {
     logger.info('remote agent registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
     response
       .status(outcome.kind === 'created' ? 201 : 200)
-      .set('cache-control', 'no-store')
       .json({ agentId, apiKey, expiresAt: token.expiresAt });
   };
 }
@@ -86,7 +85,7 @@ function renew(context: ControlPlaneContext): RequestHandler {
     const { apiKey, ...token } = await signer(context).renew({ agentId, agentName: key.name, family }, at);
     await requireStored(store.addToken({ ...key, agentId, token, at }));
     logger.info('renewed agent key issued', { agent: key.name, namespace: key.namespace, agentId });
-    response.set('cache-control', 'no-store').json({ agentId, apiKey, expiresAt: token.expiresAt });
+    response.json({ agentId, apiKey, expiresAt: token.expiresAt });
   };
 }
 

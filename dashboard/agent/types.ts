@@ -47,5 +47,5 @@ export interface TabProps {
   reload(): void;
 }
 
-/** Milliseconds between two requests of a page that is open. The responses have ETags. */
+/** Milliseconds between two requests of a page that is open. */
 export const REFRESH_MS = 10_000;

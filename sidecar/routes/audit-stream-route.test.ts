@@ -76,6 +76,7 @@ describe('the stream', () => {
     expect((await open()).headers).toMatchObject({
       'content-type': 'text/event-stream',
       'cache-control': 'no-store, no-transform',
+      'x-content-type-options': 'nosniff',
       'x-accel-buffering': 'no',
       connection: 'close',
       'x-platform-audit-first': '2',
