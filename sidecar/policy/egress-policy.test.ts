@@ -111,6 +111,19 @@ test('an engine over HTTP gets the input document at the path of the lanes', asy
   ]);
 });
 
+test.each<[unknown, string]>([
+  [[{ msg: 'no tools today' }], 'no tools today'],
+  [true, 'policy_result_invalid'],
+])('a result in another form, %j, denies six calls in a row', async (result, reason) => {
+  const { evaluator, engine } = await evaluatorWithOpa();
+  engine.reply = { result };
+  for (let call = 0; call < 6; call++)
+    expect(await evaluator.evaluateEgress({ request_type: 'egress_tool_call', tools: ['drop'] })).toEqual({
+      violations: [reason],
+      state: 'answered',
+    });
+});
+
 test('an engine with the rules of an earlier version does not decide', async () => {
   const { evaluator, engine } = await evaluatorWithOpa();
   engine.reply = {};
