@@ -2,7 +2,14 @@ import { describe, expect, test } from '@jest/globals';
 import { aManifest } from '../../testing/facts.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
-import { declaredEgressOf, isDeclaredHost, isDeclaredModel, isDeclaredTool, mcpToolsIn } from './declared.ts';
+import {
+  declaredEgressOf,
+  isDeclaredHost,
+  isDeclaredModel,
+  isDeclaredTool,
+  mcpToolsIn,
+  toolsOfServer,
+} from './declared.ts';
 
 const model = { provider: 'openai', id: 'gpt-4o', apiKey: 'k' };
 
@@ -94,6 +101,27 @@ describe('a tool', () => {
     expect([...mcpToolsIn(declared, names, listed)]).toEqual(['files_write', 'read']);
     listed.set('files', ['steal']);
     expect([...mcpToolsIn(declared, names, listed)]).toEqual(['steal']);
+  });
+
+  test.each([
+    ['code_interpreter', [], true],
+    ['code_interpreter', ['code_interpreter'], false],
+    ['mcp:files', ['mcp:files'], true],
+    ['mcp:evil', ['mcp:evil'], false],
+  ])('%s is a listed tool if the vendor runs %j: %s', (name, vendorTools, isListed) => {
+    const listed = new Map([['files', ['code_interpreter', 'mcp:evil']]]);
+    expect(mcpToolsIn(declared, [name], listed, vendorTools).has(name)).toBe(isListed);
+  });
+
+  test.each([
+    ['files', ['read'], ['read']],
+    ['files', [], []],
+    ['files', undefined, ['read', 'files_read', 'steal']],
+    ['undeclared', ['read', 'steal'], []],
+    ['undeclared', undefined, []],
+  ])('on the lane of the server %s with the list %j are %j', (server, listed, own) => {
+    const names = ['read', 'files_read', 'steal'];
+    expect(toolsOfServer(declared, server, { names, listed })).toEqual(own);
   });
 
   test('of a server that has not listed its tools is not declared', () => {

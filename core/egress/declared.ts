@@ -81,14 +81,36 @@ const SEPARATORS = ['__', '_', '-', '.', ':', '/'];
  * The names that are tools of declared MCP servers: the names that a server lists, alone or after the server's name, and the
  * vendor's tool `mcp:<server>`.
  * @param listed the tools of each server, as they were listed on its lane
+ * @param vendorTools those of the names that the vendor of the model runs: a tool of this name on a server is another tool
  */
 export function mcpToolsIn(
   { mcpServers }: Pick<DeclaredEgress, 'mcpServers'>,
   names: readonly string[],
   listed: ReadonlyMap<string, readonly string[]>,
+  vendorTools: readonly string[] = [],
 ): Set<string> {
   const forms = [...mcpServers].map((server) => formsOf(server, listed.get(server) ?? NOT_LISTED));
-  return new Set(names.filter((name) => forms.some((each) => each.has(name))));
+  const isDeclared = (name: string): boolean =>
+    vendorTools.includes(name)
+      ? name.startsWith(VENDOR_MCP) && mcpServers.has(name.slice(VENDOR_MCP.length))
+      : forms.some((each) => each.has(name));
+  return new Set(names.filter(isDeclared));
+}
+
+/** Before the name of an MCP server that the vendor of a model calls. */
+const VENDOR_MCP = 'mcp:';
+
+/**
+ * On the lane of an MCP server: the names that are its own tools. Names count per server, so those of another server do not, and an
+ * undeclared server has none. Until the lane has seen its list, every name counts.
+ */
+export function toolsOfServer(
+  { mcpServers }: Pick<DeclaredEgress, 'mcpServers'>,
+  server: string,
+  { names, listed }: { names: readonly string[]; listed: readonly string[] | undefined },
+): readonly string[] {
+  if (!mcpServers.has(server)) return [];
+  return listed === undefined ? names : names.filter((name) => listed.includes(name));
 }
 
 const NOT_LISTED: readonly string[] = [];
@@ -111,7 +133,7 @@ function namesOf(server: string, tools: readonly string[]): string[] {
     `mcp__${server}__${tool}`,
     ...SEPARATORS.map((separator) => `${server}${separator}${tool}`),
   ];
-  return [`mcp:${server}`, ...tools.flatMap(ofTool)];
+  return [VENDOR_MCP + server, ...tools.flatMap(ofTool)];
 }
 
 /** A host as it is compared: lower case, without the brackets of an IPv6 address and the final dot. */

@@ -88,7 +88,9 @@ describe('tools', () => {
   const files = { mcp: { servers: [{ name: 'files', url: 'http://files/mcp' }] } };
   const calls = { models: counts('gpt-4o') };
   const listed = (...names: string[]) =>
-    new Map([['files', { toolsListed: names, toolsCalled: counts('read') }]]);
+    new Map([['files', { toolsListed: names, hasListed: true, toolsCalled: counts('read') }]]);
+  /** A server that has not listed its tools. */
+  const evil = { toolsListed: [], hasListed: false, toolsCalled: counts('read') };
   test.each<Row>([
     ['without lanes and reports', tools, {}, ['search +?? unknown']],
     ['only reported', tools, reports(['search', 'drop']), ['search ++? match', 'drop -+? undeclared']],
@@ -141,6 +143,12 @@ describe('tools', () => {
       'called on a declared MCP server that does not list it',
       files,
       lanes({ ...calls, mcpServers: listed('write') }),
+      ['read -?+ undeclared'],
+    ],
+    [
+      'called on a declared MCP server whose list is not known',
+      files,
+      lanes({ ...calls, mcpServers: new Map([['files', evil]]) }),
       ['read +?+ match'],
     ],
     [
@@ -152,9 +160,7 @@ describe('tools', () => {
     [
       'called on a declared and an undeclared MCP server',
       files,
-      lanes({
-        mcpServers: new Map([...listed(), ['evil', { toolsListed: [], toolsCalled: counts('read') }]]),
-      }),
+      lanes({ mcpServers: new Map([...listed('read'), ['evil', evil]]) }),
       ['read -?+ undeclared'],
     ],
     ['of an undeclared MCP server', {}, lanes({ mcpServers: listed('read') }), ['read -?+ undeclared']],
@@ -165,8 +171,8 @@ describe('tools', () => {
 
 describe('MCP servers', () => {
   const files = { mcp: { servers: [{ name: 'files', url: 'http://files/mcp' }] } };
-  const server = new Map([['files', { toolsListed: ['read'], toolsCalled: new Map() }]]);
-  const silent = new Map([['files', { toolsListed: [], toolsCalled: new Map() }]]);
+  const server = new Map([['files', { toolsListed: ['read'], hasListed: true, toolsCalled: new Map() }]]);
+  const silent = new Map([['files', { toolsListed: [], hasListed: false, toolsCalled: new Map() }]]);
   const checked = (status: CheckStatus): Partial<Facts> => ({
     agentReport: { checks: [{ id: 'mcp:files', category: 'mcp', status, severity: 'warning' }] },
   });

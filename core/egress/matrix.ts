@@ -12,6 +12,7 @@ import {
   isDeclaredModel,
   isDeclaredTool,
   mcpToolsIn,
+  toolsOfServer,
 } from './declared.ts';
 import type { DeclaredEgress } from './declared.ts';
 import { tokensVerdict } from './tokens-verdict.ts';
@@ -129,11 +130,12 @@ function toolRows({ manifest, declared, facts, egress }: MatrixInput): Cells[] {
     const isReported = reported?.has(name) ?? null;
     // The agent can run a tool without a model. No lane sees that.
     const unseen = hasCalls && isReported !== true ? false : null;
-    // Whatever a declared server is called for is its tool. For a model, the server must list it.
-    const isOfServer = !byModels.has(name) && byServers.get(name) === true;
+    // A call on a server must be of its own tools. For a model, a declared server must list the tool.
+    const isOfServer =
+      byServers.get(name) !== false && (mcpTools.has(name) || (byServers.has(name) && !byModels.has(name)));
     return {
       name,
-      declared: isOfServer || isDeclaredTool(declared, name, mcpTools),
+      declared: isOfServer || isDeclaredTool(declared, name),
       reported: isReported,
       observed: byModels.has(name) || byServers.has(name) || unseen,
     };
@@ -145,12 +147,15 @@ function toolsOfModels({ toolsOffered, toolsCalled, toolsExecuted }: EgressFacts
   return new Set([...toolsOffered.keys(), ...toolsCalled.keys(), ...toolsExecuted.keys()]);
 }
 
-/** The tools that were called on MCP servers, and whether the manifest declares each of these servers. */
-function callsOnServers({ mcpServers }: DeclaredEgress, egress: EgressFacts | null): Map<string, boolean> {
+/** The tools that were called on MCP servers, and whether each of these servers is declared and lists the tool. */
+function callsOnServers(declared: DeclaredEgress, egress: EgressFacts | null): Map<string, boolean> {
   const calls = new Map<string, boolean>();
-  for (const [server, { toolsCalled }] of egress?.mcpServers ?? [])
-    for (const tool of toolsCalled.keys())
-      calls.set(tool, mcpServers.has(server) && calls.get(tool) !== false);
+  for (const [server, { toolsCalled, toolsListed, hasListed }] of egress?.mcpServers ?? []) {
+    const names = [...toolsCalled.keys()];
+    const listed = hasListed ? toolsListed : undefined;
+    const own = new Set(toolsOfServer(declared, server, { names, listed }));
+    for (const name of names) calls.set(name, own.has(name) && calls.get(name) !== false);
+  }
   return calls;
 }
 

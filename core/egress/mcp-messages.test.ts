@@ -33,6 +33,11 @@ describe('requests', () => {
       { isBatch: false, requests: [{ id: 'l', method: 'tools/list' }], toolCalls: [] },
     ],
     [
+      'the next page of a list',
+      { ...LIST, params: { cursor: 'p2' } },
+      { isBatch: false, requests: [{ id: 'l', method: 'tools/list', cursor: 'p2' }], toolCalls: [] },
+    ],
+    [
       'a batch',
       [LIST, call(2, 'read_file', undefined)],
       {
@@ -101,6 +106,21 @@ test.each([
     'a list of tools',
     { jsonrpc: '2.0', id: 1, result: { tools: [{ name: 'read_file' }, {}, { name: 'delete_file' }] } },
     [{ kind: 'tools', id: 1, names: ['read_file', 'delete_file'] }],
+  ],
+  [
+    'a page of a list',
+    { jsonrpc: '2.0', id: 1, result: { tools: [{ name: 'a' }], nextCursor: 'p2' } },
+    [{ kind: 'tools', id: 1, names: ['a'], next: 'p2' }],
+  ],
+  [
+    'a last page with an empty cursor',
+    { jsonrpc: '2.0', id: 1, result: { tools: [], nextCursor: '' } },
+    [{ kind: 'tools', id: 1, names: [] }],
+  ],
+  [
+    'a list with a name that would have to be cut',
+    { jsonrpc: '2.0', id: 1, result: { tools: [{ name: 'a'.repeat(201) }, { name: 'b'.repeat(200) }] } },
+    [{ kind: 'tools', id: 1, names: ['b'.repeat(200)] }],
   ],
   [
     'a tool result',

@@ -1,5 +1,6 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
 import { foldedName } from './folded-name.ts';
+import { present } from '../untrusted/present.ts';
 import { isExactNumber, type ExactNumber } from './wires/exact-json.ts';
 
 /** Id of a JSON-RPC request. */
@@ -16,8 +17,8 @@ export interface McpToolCall {
 
 /** The JSON-RPC messages of one POST of an MCP client. */
 export interface McpRequest {
-  /** Ids and methods of the first requests, in their order: a denial answers these. */
-  requests: readonly { id: RpcId | ExactNumber; method: string }[];
+  /** The first requests, in their order: a denial answers these. `cursor`: of a list; absent: its first page is requested. */
+  requests: readonly { id: RpcId | ExactNumber; method: string; cursor?: string }[];
   toolCalls: readonly McpToolCall[];
   /** The body is a list of messages, which protocol version 2025-03-26 allows. */
   isBatch: boolean;
@@ -25,7 +26,8 @@ export interface McpRequest {
 
 /** What one message of an MCP server contains. */
 export type McpAnswer =
-  | { kind: 'tools'; id: RpcId; names: readonly string[] }
+  /** A page of the list of tools. `next`: the cursor of the next page; absent: the list ends. */
+  | { kind: 'tools'; id: RpcId; names: readonly string[]; next?: string }
   /** `isError`: the tool failed, or the server rejected the call. */
   | { kind: 'result'; id: RpcId; isError: boolean };
 
@@ -37,10 +39,13 @@ export type McpDenialForm = (typeof MCP_DENIAL_FORMS)[number];
 const DENIED = -32_001;
 /** Code of JSON-RPC. */
 const PARSE_ERROR = -32_700;
-/** Messages of a server's batch that are read, requests of a batch that are answered, and tools of a list that are read. */
+/** Messages of a server's batch that are read, and requests of a batch that are answered. */
 const MAX_MESSAGES = 100;
-const MAX_TOOLS = 1_000;
-const MAX_NAME = 200;
+/** Tools of one server whose names are known. */
+export const MAX_TOOLS = 2_000;
+/** UTF-16 units. */
+export const MAX_NAME = 200;
+const MAX_CURSOR = 2_000;
 
 /**
  * Reads the body of a POST. null: it has no message, so it passes unread. A server may run the calls of a body with other or
@@ -56,7 +61,9 @@ export function readMcpRequest(body: unknown): McpRequest | null {
     requests: messages.slice(0, MAX_MESSAGES).flatMap((message) => {
       const [known, method] = [own(message, 'id'), own(message, 'method')];
       const id = isExactNumber(known) ? known : idOf(message);
-      return id === null || typeof method !== 'string' ? [] : [{ id, method: cut(method, MAX_NAME) }];
+      if (id === null || typeof method !== 'string') return [];
+      const cursor = cursorOf(own(message, 'params'), 'cursor');
+      return [{ id, method: cut(method, MAX_NAME), ...present({ cursor }) }];
     }),
     toolCalls: messages.flatMap(toolCallOf),
   };
@@ -98,7 +105,8 @@ export function readMcpAnswers(body: unknown): McpAnswer[] {
     const result = own(message, 'result');
     if (!isRecord(result)) return [];
     const tools = own(result, 'tools');
-    if (Array.isArray(tools)) return [{ kind: 'tools', id, names: namesIn(tools) }];
+    const next = cursorOf(result, 'nextCursor');
+    if (Array.isArray(tools)) return [{ kind: 'tools', id, names: namesIn(tools), ...present({ next }) }];
     return [{ kind: 'result', id, isError: own(result, 'isError') === true }];
   });
 }
@@ -106,8 +114,15 @@ export function readMcpAnswers(body: unknown): McpAnswer[] {
 function namesIn(tools: readonly unknown[]): string[] {
   return tools.slice(0, MAX_TOOLS).flatMap((tool) => {
     const name = isRecord(tool) ? own(tool, 'name') : undefined;
-    return typeof name === 'string' ? [cut(name, MAX_NAME)] : [];
+    // A longer name is not cut, because it could equal the name of another tool.
+    return typeof name === 'string' && name.length <= MAX_NAME ? [name] : [];
   });
+}
+
+/** Clients take an empty cursor for none. */
+function cursorOf(from: unknown, name: 'cursor' | 'nextCursor'): string | null {
+  const cursor = isRecord(from) ? own(from, name) : null;
+  return typeof cursor === 'string' && cursor !== '' ? cut(cursor, MAX_CURSOR) : null;
 }
 
 /**

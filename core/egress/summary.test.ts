@@ -37,7 +37,8 @@ test('names what was observed and what is not declared', () => {
 });
 
 test('sums calls by models and on MCP servers, largest first, and has no census without one', () => {
-  const mcpServers = new Map([['files', { toolsListed: [], toolsCalled: new Map([['read', 3]]) }]]);
+  const files = { toolsListed: [], hasListed: false, toolsCalled: new Map([['read', 3]]) };
+  const mcpServers = new Map([['files', files]]);
   const toolsCalled = new Map([
     ['search', 4],
     ['read', 2],

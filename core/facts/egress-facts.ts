@@ -25,7 +25,9 @@ export interface EgressFacts {
 }
 
 export interface McpServerFacts {
+  /** The tools that it has listed since the sidecar started. Until it lists them: the tools that it has run. */
   toolsListed: readonly string[];
+  hasListed: boolean;
   /** Tool -> number of calls. */
   toolsCalled: ReadonlyMap<string, number>;
 }

@@ -92,7 +92,9 @@ test('unseen addresses are listed with their names, at most five', () => {
 });
 
 test('a tool that was called on an MCP server names the calls', () => {
-  const mcpServers = new Map([['evil', { toolsListed: ['drop'], toolsCalled: new Map([['drop', 2]]) }]]);
+  const mcpServers = new Map([
+    ['evil', { toolsListed: ['drop'], hasListed: true, toolsCalled: new Map([['drop', 2]]) }],
+  ]);
   const { gaps } = align(manifest, factsOf(someEgress({ lanes: ['mcp:evil'], mcpServers })));
   expect(gaps.map(({ observed }) => observed)).toEqual(['called on an MCP server 2 times']);
 });

@@ -1,3 +1,4 @@
+import type { ModelRequest } from '../../core/egress/model-wire.ts';
 import type { EgressPolicy } from './egress-policy.ts';
 import { namesIn } from './shown-names.ts';
 
@@ -5,11 +6,19 @@ import { namesIn } from './shown-names.ts';
 export function denialMessage(
   policy: EgressPolicy,
   violations: readonly string[],
-  { models, tools }: { models: readonly string[]; tools: readonly string[] },
+  {
+    models,
+    offered,
+  }: { models: readonly string[]; offered: Pick<ModelRequest, 'toolsOffered' | 'vendorTools'> },
 ): string {
+  const { toolsOffered, vendorTools } = offered;
+  const tools = [...toolsOffered, ...vendorTools];
   const details = [
     ...detail('model', violations.includes('model_not_declared') ? policy.undeclaredModels(models) : []),
-    ...detail('tools', violations.includes('tool_not_declared') ? policy.undeclaredIn(tools) : []),
+    ...detail(
+      'tools',
+      violations.includes('tool_not_declared') ? policy.undeclaredIn(tools, vendorTools) : [],
+    ),
   ];
   const about = details.length === 0 ? '' : ` (${details.join('; ')})`;
   return `The policy of this agent denies the call: ${violations.join(', ')}${about}`;

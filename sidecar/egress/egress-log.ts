@@ -13,6 +13,7 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { ConnectCall } from './connect-lane.ts';
 import { DayCounts } from './day-counts.ts';
 import { UNREAD_REASONS, type CallFacts, type UnreadReason } from './lane-call.ts';
+import type { McpMemory } from './mcp-memory.ts';
 import { SharedLists } from './shared-lists.ts';
 
 export interface EgressLogOptions {
@@ -20,8 +21,7 @@ export interface EgressLogOptions {
   capacity: number;
   lanes: readonly Lane[];
   audit: AuditLog;
-  /** The tools of each MCP server, as its lane has seen them listed. */
-  listedTools: () => ReadonlyMap<string, readonly string[]>;
+  memory: Pick<McpMemory, 'everListed' | 'hasListed'>;
   clock: Pick<Clock, 'now'>;
 }
 
@@ -166,10 +166,9 @@ export class EgressLog {
 
   /** What the lanes observed in the last 24 hours. */
   facts(): Omit<EgressFacts, 'census'> {
-    const { lanes, audit, listedTools, clock } = this.#options;
+    const { lanes, audit, memory, clock } = this.#options;
     const now = clock.now();
     const servers = [...this.#servers].filter(([, { calls }]) => calls.totals(now).size > 0);
-    const listed = listedTools();
     const failedOpen = [...this.counts.values()].reduce((sum, { calls }) => sum + calls.failOpen, 0);
     return {
       lanes: lanes.map(({ id }) => id),
@@ -180,7 +179,10 @@ export class EgressLog {
       mcpServers: new Map(
         servers.map(([name, { tools }]): [string, McpServerFacts] => [
           name,
-          { toolsListed: listed.get(name) ?? [], toolsCalled: tools.totals(now) },
+          {
+            ...{ toolsListed: memory.everListed(name), hasListed: memory.hasListed(name) },
+            toolsCalled: tools.totals(now),
+          },
         ]),
       ),
       ...comparedTokensIn(audit.ring.newest()),
@@ -216,8 +218,9 @@ export class EgressLog {
   }
 
   #observe({ route: { lane }, facts, statusCode }: EndedCall, now: Date): void {
-    const isServed = statusCode !== null && statusCode < 400;
     const server = lane.kind === 'mcp' ? lane.name : null;
+    // A denied call of an MCP server gets the status 200, without the server.
+    const isServed = statusCode !== null && statusCode < 400 && (server === null || !facts.isBlocked);
     if (isServed) this.#hosts.add(lane.upstream.hostname, now);
     if (server !== null) {
       if (isServed) this.#servers.get(server)?.calls.add(server, now);

@@ -7,6 +7,7 @@ import {
   isDeclaredModel,
   isDeclaredTool,
   mcpToolsIn,
+  toolsOfServer,
   type DeclaredEgress,
 } from '../../core/egress/declared.ts';
 import { failModeOf, POLICY_UNAVAILABLE, type FailModes } from '../../core/egress/fail-modes.ts';
@@ -15,6 +16,7 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
 import type { EgressVerdict, PolicyEvaluator } from '../policy/policy-evaluator.ts';
+import type { McpMemory } from './mcp-memory.ts';
 
 export interface EgressPolicyOptions {
   mode: PolicyMode;
@@ -23,8 +25,7 @@ export interface EgressPolicyOptions {
   evaluator: Pick<PolicyEvaluator, 'evaluateEgress'>;
   /** The manifest in force. */
   manifest: () => Manifest;
-  /** The tools of each MCP server, as its lane has seen them listed. */
-  listedTools: () => ReadonlyMap<string, readonly string[]>;
+  memory: Pick<McpMemory, 'listed' | 'hasListed'>;
 }
 
 /** What one manifest declares, computed once. */
@@ -62,16 +63,16 @@ export class EgressPolicy {
     return this.blocks && failModeOf(this.#options.failModes, id) === 'closed';
   }
 
-  /** Synchronous if the engine is. */
-  evaluate(query: EgressQuery, lane: Lane): EgressVerdict | Promise<EgressVerdict> {
+  /** Synchronous if the engine is. `vendorTools`: those of the tools that the vendor runs. */
+  evaluate(
+    query: EgressQuery,
+    lane: Lane,
+    vendorTools?: readonly string[],
+  ): EgressVerdict | Promise<EgressVerdict> {
     if (this.mode === 'off') return NOT_EVALUATED;
     const { tools = [] } = query;
-    const { evaluator, listedTools } = this.#options;
-    const { declared } = this.#declaration;
-    const server = lane.kind === 'mcp' ? lane.name : null;
-    // Whatever a declared server is called for is its tool: the lane may not have seen its list.
-    const isServers = server !== null && declared.mcpServers.has(server);
-    const mcpTools = isServers ? tools : [...mcpToolsIn(declared, tools, listedTools())];
+    const { evaluator } = this.#options;
+    const mcpTools = lane.kind === 'mcp' ? this.#toolsOf(lane, tools) : this.#mcpTools(tools, vendorTools);
     const verdict = evaluator.evaluateEgress(
       mcpTools.length === 0 ? query : { ...query, mcp_tools: mcpTools },
     );
@@ -80,10 +81,22 @@ export class EgressPolicy {
   }
 
   /** Those of the tools that the manifest does not declare, for the text of a denial. */
-  undeclaredIn(tools: readonly string[]): string[] {
-    const { declared } = this.#declaration;
-    const mcpTools = mcpToolsIn(declared, tools, this.#options.listedTools());
-    return tools.filter((tool) => !isDeclaredTool(declared, tool, mcpTools));
+  undeclaredIn(tools: readonly string[], vendorTools: readonly string[]): string[] {
+    const mcpTools = new Set(this.#mcpTools(tools, vendorTools));
+    return tools.filter((tool) => !isDeclaredTool(this.#declaration.declared, tool, mcpTools));
+  }
+
+  /** On the lane of an MCP server. */
+  #toolsOf({ name, id }: Lane, tools: readonly string[]): readonly string[] {
+    const { memory } = this.#options;
+    const server = name ?? id;
+    const listed = memory.hasListed(server) ? memory.listed.get(server) : undefined;
+    return toolsOfServer(this.#declaration.declared, server, { names: tools, listed });
+  }
+
+  /** On the lane of a model. */
+  #mcpTools(tools: readonly string[], vendorTools?: readonly string[]): readonly string[] {
+    return [...mcpToolsIn(this.#declaration.declared, tools, this.#options.memory.listed, vendorTools)];
   }
 
   /** Those of the models that the manifest does not declare. */

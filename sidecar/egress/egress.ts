@@ -68,9 +68,8 @@ export class Egress {
     const { lanes, audit, clock, capacity, mode, failModes, policy, manifest, load, tls } = options;
     this.#options = options;
     const memory = new McpMemory();
-    const listedTools = (): ReadonlyMap<string, readonly string[]> => memory.listed;
-    this.log = new EgressLog({ capacity, lanes, audit, listedTools, clock });
-    this.policy = new EgressPolicy({ mode, failModes, evaluator: policy, manifest, listedTools });
+    this.log = new EgressLog({ capacity, lanes, audit, memory, clock });
+    this.policy = new EgressPolicy({ mode, failModes, evaluator: policy, manifest, memory });
     this.reservations = new Reservations(clock);
     this.#context = {
       lanes: new Map(lanes.map((lane) => [lane.id, openLane(lane, options)])),

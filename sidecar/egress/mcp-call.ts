@@ -6,6 +6,7 @@ import {
   mcpRefusal,
   readMcpAnswers,
   readMcpRequest,
+  type McpAnswer,
   type McpRequest,
   type McpToolCall,
   type RpcId,
@@ -29,7 +30,7 @@ import {
   type UnreadReason,
   type WholeStep,
 } from './lane-call.ts';
-import type { McpMemory } from './mcp-memory.ts';
+import type { McpMemory, OnAnswer } from './mcp-memory.ts';
 
 export interface McpCallOptions {
   lane: Lane;
@@ -50,8 +51,8 @@ const MAX_NAMES = 100;
 export class McpCall implements LaneCall {
   readonly facts: CallFacts = { ...NO_FACTS };
   readonly #options: McpCallOptions;
-  /** The tools of the calls without a result, by the id of their request. */
-  readonly #waiting = new Map<RpcId, string>();
+  /** The requests without a response. */
+  readonly #waiting = new Map<RpcId, OnAnswer>();
   #write: ((bytes: string) => void) | null = null;
   /** The path to which messages of this stream are sent; null: not an HTTP+SSE stream, or not announced yet. */
   #endpoint: string | null = null;
@@ -71,16 +72,19 @@ export class McpCall implements LaneCall {
         ? this.unreadAnswer()
         : null;
     if (refusal !== null) return { respond: refusal };
-    if (request === null || request.toolCalls.length === 0) return { send: raw };
-    for (const { id, name } of request.toolCalls) if (id !== null) this.#waiting.set(id, name);
+    if (request === null) return { send: raw };
+    for (const { id, method, cursor = null } of request.requests)
+      if (method === 'tools/list' && typeof id !== 'object')
+        this.#waiting.set(id, (answer) => this.#listed(answer, cursor));
+    for (const { id, name } of request.toolCalls)
+      if (id !== null) this.#waiting.set(id, (answer) => this.#ran(answer, name));
+    if (request.toolCalls.length === 0) return this.#sent(raw);
     this.facts.toolsCalled = namesOf(request.toolCalls.map(({ name }) => name));
     const verdict = this.#evaluate(request.toolCalls);
     const exact = (): McpRequest => readMcpRequest(exactJson(body, text)) ?? request;
     const step = (known: EgressVerdict): RequestStep => {
       const response = this.#decide(known, exact);
-      if (response !== null) return { respond: response };
-      this.#expectOnStream(request);
-      return { send: raw };
+      return response === null ? this.#sent(raw) : { respond: response };
     };
     return verdict instanceof Promise ? verdict.then(step) : step(verdict);
   }
@@ -167,10 +171,11 @@ export class McpCall implements LaneCall {
     return this.#denial(mcpDenial(request(), 'result', { message, violations }));
   }
 
-  /** With the older transport, the results arrive on the stream, which is another call. */
-  #expectOnStream({ toolCalls }: McpRequest): void {
+  /** With the older transport, the responses arrive on the stream, which is another call. */
+  #sent(raw: Buffer): RequestStep {
     const { memory, target } = this.#options;
-    for (const { id, name } of toolCalls) if (id !== null) memory.expect(target, id, () => this.#ran(name));
+    for (const [id, run] of this.#waiting) memory.expect(target, id, run);
+    return { send: raw };
   }
 
   /** In the transport of the client: the response of the POST, or the open stream of the older transport. */
@@ -201,21 +206,26 @@ export class McpCall implements LaneCall {
   }
 
   #read(body: unknown): void {
-    const { lane, memory } = this.#options;
     for (const answer of readMcpAnswers(body)) {
-      if (answer.kind === 'tools') {
-        memory.list(lane.name ?? lane.id, answer.names);
+      if (answer.kind === 'tools')
         this.facts.toolsOffered = namesOf([...this.facts.toolsOffered, ...answer.names]);
-        continue;
-      }
-      const name = this.#waiting.get(answer.id);
+      const sent =
+        this.#waiting.get(answer.id) ??
+        (this.#endpoint === null ? undefined : this.#options.memory.arrived(this.#endpoint, answer.id));
       this.#waiting.delete(answer.id);
-      if (name !== undefined && !answer.isError) this.#ran(name);
-      else if (name === undefined && this.#endpoint !== null) memory.arrived(this.#endpoint, answer);
+      if (sent === undefined) this.#listed(answer, undefined);
+      else sent(answer);
     }
   }
 
-  #ran(name: string): void {
+  #listed(answer: McpAnswer, cursor: string | null | undefined): void {
+    const { lane, memory } = this.#options;
+    if (answer.kind !== 'tools') return;
+    memory.list(lane.name ?? lane.id, { names: answer.names, cursor, next: answer.next });
+  }
+
+  #ran(answer: McpAnswer, name: string): void {
+    if (answer.kind === 'result' && answer.isError) return;
     const { lane, memory } = this.#options;
     memory.ran(lane.name ?? lane.id, name);
     this.facts.toolsExecuted = namesOf([...this.facts.toolsExecuted, name]);

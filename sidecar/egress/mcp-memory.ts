@@ -1,45 +1,87 @@
-import type { RpcId } from '../../core/egress/mcp-messages.ts';
+import { MAX_NAME, MAX_TOOLS, type McpAnswer, type RpcId } from '../../core/egress/mcp-messages.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
 
 /** Servers of an MCP lane; more than the number of lanes. */
 const MAX_SERVERS = 64;
-/** Tools of one server. */
-const MAX_TOOLS = 2_000;
-/** UTF-16 units of a name, as in lists. */
-const MAX_NAME = 200;
 /** Open streams of the older HTTP+SSE transport. */
 const MAX_STREAMS = 1_000;
 
-/** Calls on one stream whose results have not arrived. */
+/** Requests on one stream whose responses have not arrived. */
 const MAX_WAITING = 1_000;
 
 /** Writes bytes between two frames of an open stream. */
 type Write = (bytes: string) => void;
 
-/** A stream of the older HTTP+SSE transport: the results of calls in other requests arrive on it. */
+/** A stream of the older HTTP+SSE transport: the responses to other requests arrive on it. */
 interface Stream {
   write: Write;
-  /** What to do with a result without an error, by the id of the call. */
-  waiting: Map<RpcId, () => void>;
+  /** What to do with the response, by the id of the request. */
+  waiting: Map<RpcId, OnAnswer>;
+}
+
+export type OnAnswer = (answer: McpAnswer) => void;
+
+/** A page of the list of a server's tools. */
+export interface ListedPage {
+  names: readonly string[];
+  /** The cursor of its request; null: the first page; undefined: the request is not known. */
+  cursor: string | null | undefined;
+  /** The cursor of the next page; undefined: this is the last one. */
+  next: string | undefined;
+}
+
+/** A list of which a client has not received the last page. */
+interface Pages {
+  names: readonly string[];
+  /** The cursor of the next page. */
+  next: string;
+  /** The complete list before. */
+  before: readonly string[];
 }
 
 /** What the MCP lanes remember between calls. */
 export class McpMemory {
   readonly #listed = new Map<string, readonly string[]>();
-  /** By the path, with the query, to which the client of the stream sends its messages. */
-  readonly #streams = new Map<string, Stream>();
+  readonly #everListed = new Map<string, readonly string[]>();
   /** The servers in `#listed` that have not listed their tools yet. */
   readonly #unlisted = new Set<string>();
+  readonly #pages = new Map<string, Pages>();
+  /** By the path, with the query, to which the client of the stream sends its messages. */
+  readonly #streams = new Map<string, Stream>();
 
-  /** The tools of each server, as it listed them last. Until it lists them: the tools that it has run. */
+  /** The tools of each server, as it listed them last, in any session. Until it lists them: the tools that it has run. */
   get listed(): ReadonlyMap<string, readonly string[]> {
     return this.#listed;
   }
 
-  /** A server lists its tools in pages: `names` are added to the known ones. */
-  list(server: string, names: readonly string[]): void {
+  hasListed(server: string): boolean {
+    return this.#listed.has(server) && !this.#unlisted.has(server);
+  }
+
+  /** As `listed`, with the tools that later lists do not have: calls before their removal were allowed. */
+  everListed(server: string): readonly string[] {
+    return (this.hasListed(server) ? this.#everListed : this.#listed).get(server) ?? [];
+  }
+
+  /**
+   * A list replaces the one before when its last page arrives. Until then both count. A page that continues no known list, such as that
+   * of another session at the same time, adds its names.
+   */
+  list(server: string, { names, cursor, next }: ListedPage): void {
     if (this.#unlisted.delete(server)) this.#listed.delete(server);
-    this.#add(server, names);
+    const listed = this.#listed.get(server) ?? [];
+    this.#set(this.#everListed, server, [...(this.#everListed.get(server) ?? []), ...names]);
+    const pages = this.#pages.get(server);
+    const isNextPage = pages !== undefined && pages.next === cursor;
+    if (cursor !== null && !isNextPage) {
+      this.#set(this.#listed, server, [...listed, ...names]);
+      return;
+    }
+    const all = isNextPage ? [...pages.names, ...names].slice(-MAX_TOOLS) : names;
+    const before = pages?.before ?? listed;
+    if (next === undefined) this.#pages.delete(server);
+    else setNewest(this.#pages, [server, { names: all, next, before }], MAX_SERVERS);
+    this.#set(this.#listed, server, next === undefined ? all : [...before, ...all]);
   }
 
   /**
@@ -47,16 +89,14 @@ export class McpMemory {
    * listed until the server lists its tools.
    */
   ran(server: string, name: string): void {
-    const isListed = this.#listed.has(server) && !this.#unlisted.has(server);
-    if (isListed || name.length > MAX_NAME) return;
+    if (this.hasListed(server) || name.length > MAX_NAME) return;
     this.#unlisted.add(server);
-    this.#add(server, [name]);
+    this.#set(this.#listed, server, [...(this.#listed.get(server) ?? []), name]);
   }
 
-  #add(server: string, names: readonly string[]): void {
-    const all = new Set([...(this.#listed.get(server) ?? []), ...names]);
-    // The newest names: a server that changes its tools without end must not fill the memory.
-    setNewest(this.#listed, [server, [...all].slice(-MAX_TOOLS)], MAX_SERVERS);
+  /** Keeps the newest names: a server that changes its tools without end must not fill the memory. */
+  #set(lists: Map<string, readonly string[]>, server: string, names: readonly string[]): void {
+    setNewest(lists, [server, [...new Set(names)].slice(-MAX_TOOLS)], MAX_SERVERS);
   }
 
   /** `path`: of the lane, as the server's first event announces it. */
@@ -69,18 +109,18 @@ export class McpMemory {
     return this.#streams.get(path)?.write ?? null;
   }
 
-  /** A call was sent to `path`. `run` is called when its result without an error arrives on the stream. */
-  expect(path: string, id: RpcId, run: () => void): void {
+  /** A request was sent to `path`. `run` is called when its response arrives on the stream. */
+  expect(path: string, id: RpcId, run: OnAnswer): void {
     const stream = this.#streams.get(path);
     if (stream !== undefined) setNewest(stream.waiting, [id, run], MAX_WAITING);
   }
 
-  /** The result of a call arrived on the stream of `path`. */
-  arrived(path: string, { id, isError }: { id: RpcId; isError: boolean }): void {
-    const stream = this.#streams.get(path);
-    const run = stream?.waiting.get(id);
-    stream?.waiting.delete(id);
-    if (!isError) run?.();
+  /** What to do with a response that arrived on the stream of `path`; undefined: its request is not known. */
+  arrived(path: string, id: RpcId): OnAnswer | undefined {
+    const waiting = this.#streams.get(path)?.waiting;
+    const run = waiting?.get(id);
+    waiting?.delete(id);
+    return run;
   }
 
   close(path: string): void {

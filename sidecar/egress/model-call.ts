@@ -261,7 +261,7 @@ export class ModelCall implements LaneCall {
     };
     if (request.model !== null) query.model = request.model;
     if (this.#request !== null) query.tools = toolsOf(request);
-    const verdict = this.#models.evaluate(query);
+    const verdict = this.#models.evaluate(query, request.vendorTools);
     this.#isEngineRemote = policy.blocks && verdict instanceof Promise;
     return verdict instanceof Promise
       ? verdict.then((late) => this.#decideRequest(late))
@@ -331,7 +331,7 @@ export class ModelCall implements LaneCall {
     const { model, otherModels: others } = this.facts;
     return denialMessage(this.#options.policy, violations, {
       models: model === null ? others : [model, ...others],
-      tools: toolsOf(this.#models.inAnswer ?? this.#request ?? UNREAD),
+      offered: this.#models.inAnswer ?? this.#request ?? UNREAD,
     });
   }
 }

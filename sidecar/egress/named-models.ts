@@ -41,14 +41,14 @@ export class NamedModels {
     this.others = otherModels(body, model);
   }
 
-  /** The verdict on a request. Each of its models may run. */
-  evaluate(query: EgressQuery): Evaluation {
-    const first = this.#policy.evaluate(query, this.#route.lane);
+  /** The verdict on a request. Each of its models may run. `vendorTools`: those of its tools that the vendor runs. */
+  evaluate(query: EgressQuery, vendorTools: readonly string[]): Evaluation {
+    const first = this.#policy.evaluate(query, this.#route.lane, vendorTools);
     if (this.others.length === 0) return first;
     const judged = [...new Set([...this.#policy.undeclaredModels(this.others), ...this.others])];
     const verdicts = judged
       .slice(0, MAX_MODELS)
-      .map((model) => this.#policy.evaluate({ ...query, model }, this.#route.lane));
+      .map((model) => this.#policy.evaluate({ ...query, model }, this.#route.lane, vendorTools));
     return [first, ...verdicts].reduce(both);
   }
 
@@ -63,7 +63,8 @@ export class NamedModels {
     this.#isOpen = false;
     this.inAnswer = named;
     const tools = [...toolsOffered, ...vendorTools];
-    return this.#policy.evaluate({ request_type: 'egress_model_request', model, tools }, this.#route.lane);
+    const query: EgressQuery = { request_type: 'egress_model_request', model, tools };
+    return this.#policy.evaluate(query, this.#route.lane, vendorTools);
   }
 
   /** As `evaluateAnswer`, of the first of these events that names a model. */
