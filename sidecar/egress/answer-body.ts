@@ -40,10 +40,13 @@ export class AnswerBody {
   #framed = 0;
   /** A frame was not read. */
   #hasUnread = false;
+  /** The body passes as it arrives, and the call reads a copy. */
+  #isCopied: boolean;
 
   constructor(treatment: Treatment, call: LaneCall | null, limits: AnswerLimits) {
     this.#call = call;
     this.#limits = limits;
+    this.#isCopied = treatment.kind !== 'unread' && treatment.isCopied === true;
     this.#store = treatment.kind === 'whole' ? new ChunkStore() : null;
     this.#splitter =
       treatment.kind === 'frames'
@@ -56,17 +59,29 @@ export class AnswerBody {
   }
 
   push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
-    if (this.#splitter !== null) return this.#pushFrames(chunk, this.#splitter);
-    if (this.#store === null) return { chunks: [chunk], isChanged: false };
-    const store = this.#store;
-    store.add(chunk);
-    if (store.bytes <= this.#limits.maxBytes && this.#limits.keep(chunk.length)) return NOTHING;
-    this.#store = null;
-    return this.#passUnread(store.take());
+    const isCopied = this.#isCopied;
+    const step = this.#splitter === null ? this.#collect(chunk) : this.#pushFrames(chunk, this.#splitter);
+    return isCopied ? withChunks(step, [chunk]) : step;
   }
 
   end(): AnswerStep | Promise<AnswerStep> {
-    if (this.#splitter !== null) return this.#filter(this.#splitter.end(), true);
+    const isCopied = this.#isCopied;
+    const step = this.#splitter === null ? this.#read() : this.#filter(this.#splitter.end(), null);
+    return isCopied ? withChunks(step, []) : step;
+  }
+
+  #collect(chunk: Buffer): AnswerStep {
+    const store = this.#store;
+    if (store === null) return { chunks: [chunk], isChanged: false };
+    const kept = store.bytes;
+    store.add(chunk);
+    if (store.bytes <= this.#limits.maxBytes && this.#limits.keep(chunk.length)) return NOTHING;
+    this.#store = null;
+    if (this.#isCopied) this.#limits.keep(-kept);
+    return this.#passUnread(store.take());
+  }
+
+  #read(): AnswerStep | Promise<AnswerStep> {
     const raw = this.#store?.take();
     if (raw === undefined || raw.length === 0 || this.#call === null) return NOTHING;
     const body = readJsonBody(raw, this.#limits.codings, this.#limits.maxBytes);
@@ -101,14 +116,35 @@ export class AnswerBody {
     this.#hasUnread ||= isUnread;
     const denied = isUnread ? this.#unread() : null;
     if (denied !== null) return { respond: denied };
-    return this.#filter(hasRoom ? frames : [...frames, ...splitter.skip()], false);
+    return this.#filter(hasRoom ? frames : [...frames, ...splitter.skip()], chunk);
   }
 
-  #filter(frames: readonly Frame[], isEnd: boolean): AnswerStep | Promise<AnswerStep> {
-    if (this.#call === null || (frames.length === 0 && !isEnd)) return NOTHING;
-    const step = this.#call.frames(frames, isEnd);
-    return step instanceof Promise ? step.then(framesStep) : framesStep(step);
+  /** `chunk`: in which the frames ended; null: the end of the body. */
+  #filter(frames: readonly Frame[], chunk: Buffer | null): AnswerStep | Promise<AnswerStep> {
+    if (this.#call === null || (frames.length === 0 && chunk !== null)) return NOTHING;
+    const step = this.#call.frames(frames, chunk === null);
+    if (step instanceof Promise) return step.then((late) => this.#framesStep(late, chunk));
+    return this.#framesStep(step, chunk);
   }
+
+  #framesStep(step: FramesStep, chunk: Buffer | null): AnswerStep {
+    if ('respond' in step) return step;
+    const chunks = step.frames.map(({ raw }) => raw);
+    const begun = this.#splitter?.heldBytes ?? 0;
+    this.#isCopied ||= step.isCopied === true;
+    // The begin of the next frame does not wait for its end.
+    if (this.#isCopied && chunk !== null && begun > 0) chunks.push(chunk.subarray(-begun));
+    return { chunks, isChanged: true, ...(step.isOver === true && { isOver: true }) };
+  }
+}
+
+/** The step of a copy, with the bytes that pass. */
+function withChunks(
+  step: AnswerStep | Promise<AnswerStep>,
+  chunks: readonly Buffer[],
+): AnswerStep | Promise<AnswerStep> {
+  const passed: AnswerStep = { chunks, isChanged: false };
+  return step instanceof Promise ? step.then(() => passed) : passed;
 }
 
 function wholeStep(step: WholeStep, raw: Buffer, encoding: Encoding): AnswerStep {
@@ -116,10 +152,4 @@ function wholeStep(step: WholeStep, raw: Buffer, encoding: Encoding): AnswerStep
   if (step.body === null) return { chunks: [raw], isChanged: false };
   const body = Buffer.isBuffer(step.body) ? step.body : encodedText(step.body, encoding);
   return { chunks: [body], isChanged: true, length: body.length };
-}
-
-function framesStep(step: FramesStep): AnswerStep {
-  if ('respond' in step) return step;
-  const chunks = step.frames.map(({ raw }) => raw);
-  return { chunks, isChanged: true, ...(step.isOver === true && { isOver: true }) };
 }

@@ -62,21 +62,27 @@ export type UnreadReason = (typeof UNREAD_REASONS)[number];
 
 /**
  * How the body of a response passes. `unread`: as it arrives. `whole`: after it was read as JSON. `frames`: frame by frame.
- * `isHeld`: the head is sent with the first frames that pass.
+ * `isHeld`: the head is sent with the first frames that pass. `isCopied`: nothing of it is ever changed, so it passes as it arrives, and
+ * the call reads a copy.
  */
 export type Treatment =
   | {
       kind: 'unread';
       /** Absent: there is nothing to read, such as the body of an error. */ reason?: UnreadReason;
     }
-  | { kind: 'whole' }
-  | { kind: 'frames'; format: 'sse' | 'ndjson'; isHeld: boolean };
+  | { kind: 'whole'; isCopied?: boolean }
+  | { kind: 'frames'; format: 'sse' | 'ndjson'; isHeld: boolean; isCopied?: boolean };
 
 /** The JSON text or the bytes in place of the body (null: unchanged), or a response in place of the upstream's. */
 export type WholeStep = { body: string | Buffer | null } | { respond: OwnResponse };
 
-/** The frames that pass now. `isOver`: they end the response. Only a held response can still be replaced. */
-export type FramesStep = { frames: readonly Frame[]; isOver?: true } | { respond: OwnResponse };
+/**
+ * The frames that pass now. `isOver`: they end the response. `isCopied`: the rest of the stream is never changed. Only a held response
+ * can still be replaced.
+ */
+export type FramesStep =
+  | { frames: readonly Frame[]; isOver?: true; isCopied?: boolean }
+  | { respond: OwnResponse };
 
 export interface CallEnd {
   /** Status of the upstream; null: it sent none. */

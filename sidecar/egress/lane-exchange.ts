@@ -214,7 +214,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     const limits = { maxBytes, keep: this.#keep, onUnread: this.#unread };
     const answer = new SniffedAnswer({ status, raw }, hasBody ? this.#call : null, limits);
     this.#answer = answer;
-    if (answer.isPassing) this.#sendHead(answer.isStream);
+    if (answer.isPassing) this.#sendHead(answer.isChanged);
   }
 
   onData(chunk: Buffer): void {

@@ -56,12 +56,15 @@ export class McpCall implements LaneCall {
   #write: ((bytes: string) => void) | null = null;
   /** The path to which messages of this stream are sent; null: not an HTTP+SSE stream, or not announced yet. */
   #endpoint: string | null = null;
+  /** The first event may announce the path: of a GET, before its first event with data. */
+  #mayAnnounce = false;
 
   constructor(options: McpCallOptions) {
     this.#options = options;
   }
 
   request({ value: body, text, isStrict }: JsonBody, raw: Buffer): RequestStep | Promise<RequestStep> {
+    this.#mayAnnounce = raw.length === 0;
     const request = readMcpRequest(body);
     if (request === null && raw.length > 0) this.#options.onUnread('form');
     // Servers differ in what else they read, and run the calls in it.
@@ -94,17 +97,23 @@ export class McpCall implements LaneCall {
   }
 
   unreadAnswer(): OwnResponse | null {
+    return this.#failsClosed ? this.#refuse() : null;
+  }
+
+  get #failsClosed(): boolean {
     const { policy, lane } = this.#options;
-    return policy.failsClosed(lane) ? this.#refuse() : null;
+    return policy.failsClosed(lane);
   }
 
   head({ status, format }: AnswerHead): Treatment {
-    if (status >= 300) return { kind: 'unread' };
-    if (format === 'json') return { kind: 'whole' };
+    if (status >= 400) return { kind: 'unread' };
+    // What cannot be read is denied before it passes.
+    const isCopied = !this.#failsClosed;
+    if (format === 'json') return { kind: 'whole', isCopied };
     // Clients reject every other format.
     if (format !== 'sse') return { kind: 'unread' };
     this.facts.isStream = true;
-    return { kind: 'frames', format: 'sse', isHeld: false };
+    return { kind: 'frames', format: 'sse', isHeld: false, isCopied: isCopied && !this.#mayAnnounce };
   }
 
   whole({ value }: JsonBody): WholeStep {
@@ -116,7 +125,8 @@ export class McpCall implements LaneCall {
   }
 
   frames(frames: readonly Frame[]): FramesStep {
-    return { frames: frames.map((frame) => this.#frame(frame)) };
+    const passed = frames.map((frame) => this.#frame(frame));
+    return { frames: passed, isCopied: !this.#mayAnnounce && this.#endpoint === null };
   }
 
   opened(write: (bytes: string) => void): void {
@@ -190,8 +200,11 @@ export class McpCall implements LaneCall {
   }
 
   #frame(frame: Frame): Frame {
-    if (frame.event === 'endpoint' && this.#endpoint === null) return this.#announced(frame);
-    if (frame.data !== null && frame.data !== '') this.#read(readJson(frame.data));
+    if (frame.data === null) return frame;
+    const isFirst = this.#mayAnnounce;
+    this.#mayAnnounce = false;
+    if (isFirst && frame.event === 'endpoint') return this.#announced(frame);
+    if (frame.data !== '') this.#read(readJson(frame.data));
     return frame;
   }
 

@@ -114,7 +114,10 @@ export class ModelCall implements LaneCall {
     const isLines = found === 'json' && contentType !== JSON_TYPE && this.#wire.name === 'ollama';
     const format = isLines && this.facts.isStream ? 'ndjson' : found;
     if (format === null) return { kind: 'unread', reason: 'form' };
-    if (format === 'json') return { kind: 'whole' };
+    const { mode, blocks } = this.#options.policy;
+    // In the mode track, the head of an answer names the violations of its calls. Embeddings have no calls.
+    const isCopied = mode === 'off' || (!blocks && this.#wire.name === 'embeddings');
+    if (format === 'json') return { kind: 'whole', isCopied };
     this.#stream = new ModelStream({
       ...{ wire: this.#wire, verdicts: this.#needVerdicts(), removeUsage: this.#addedUsage },
       ...{ keep: this.#options.keep, isEngineRemote: this.#isEngineRemote },
@@ -123,7 +126,7 @@ export class ModelCall implements LaneCall {
       deny: () => this.#denyAnswer(),
       errorFrame: () => this.#errorFrame(),
     });
-    return { kind: 'frames', format, isHeld: this.#isFailing };
+    return { kind: 'frames', format, isHeld: this.#isFailing, isCopied: !blocks && !this.#addedUsage };
   }
 
   whole(read: JsonBody): WholeStep | Promise<WholeStep> {

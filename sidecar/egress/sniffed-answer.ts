@@ -22,6 +22,8 @@ export class SniffedAnswer {
   /** null: not decided yet. */
   #body: AnswerBody | null = null;
   #isHeld = false;
+  /** The body passes as it arrives, and the call reads a copy. */
+  #isCopied = false;
   /** The type of the body decided, not its first bytes. */
   #isUnseen = false;
   /** Decodes a coded stream; null: there is nothing to decode. */
@@ -51,6 +53,11 @@ export class SniffedAnswer {
   /** The head can be sent before the body. */
   get isPassing(): boolean {
     return this.#body !== null && !this.#isHeld;
+  }
+
+  /** The body may not be the upstream's: it can be changed, or passes without its coding. */
+  get isChanged(): boolean {
+    return this.isStream && (!this.#isCopied || this.#coded !== null);
   }
 
   push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
@@ -104,7 +111,9 @@ export class SniffedAnswer {
     if (!this.#isUnseen || chunk.length === 0) return body.push(chunk);
     this.#isUnseen = false;
     // Clients that did not request a stream read a document that has the type of one.
-    return (formatOfStart(chunk) === 'json' ? this.#read({ kind: 'whole' }) : body).push(chunk);
+    return (
+      formatOfStart(chunk) === 'json' ? this.#read({ kind: 'whole', isCopied: this.#isCopied }) : body
+    ).push(chunk);
   }
 
   /** `none`: it is not read, such as a stream with several codings. null: not known yet. */
@@ -123,7 +132,9 @@ export class SniffedAnswer {
   /** Returns the response in place of a body that cannot be read; null: the body passes. */
   #begin(call: LaneCall, format: AnswerFormat | null): OwnResponse | null {
     const treatment = call.head({ ...this.#head, format });
-    this.#isHeld = treatment.kind === 'whole' || (treatment.kind === 'frames' && treatment.isHeld);
+    this.#isCopied = treatment.kind !== 'unread' && treatment.isCopied === true;
+    this.#isHeld =
+      !this.#isCopied && (treatment.kind === 'whole' || (treatment.kind === 'frames' && treatment.isHeld));
     this.#read(treatment);
     if (treatment.kind !== 'unread' || treatment.reason === undefined) return null;
     this.#limits.onUnread(treatment.reason);
