@@ -125,7 +125,7 @@ describe('on the lane of a declared server', () => {
     expect(await isCalled('files', 'write')).toBe(false);
   });
 
-  test('the result of a tool is no list', async () => {
+  test('the result of a tool is not a list', async () => {
     await list('files', { tools: named('read') });
     answerWith(result({ content: [], tools: named('drop_all') }));
     await post(rig.port, '/mcp/files', rpc('tools/call', { name: 'read', arguments: {} }));
