@@ -166,7 +166,7 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
     field: 'spec.tools',
     declaredBy: 'always',
     deniesWhen:
-      'a tool is offered or called that is neither in `spec.tools` nor in `spec.egress.tools`, and that no declared MCP server lists',
+      'a tool is offered or called that is neither in `spec.tools` nor in `spec.egress.tools`, and that no declared MCP server lists (on the lane of a server: that this server does not list)',
     severity: 'critical',
     recommendation: 'Declare the tool in spec.tools or spec.egress.tools, or remove it from the agent.',
     rego: `deny_egress contains "tool_not_declared" if {
