@@ -107,7 +107,8 @@ export class SniffedAnswer {
   }
 
   #push(body: AnswerBody, chunk: Buffer): AnswerStep | Promise<AnswerStep> {
-    if (this.#coded !== null) return this.#coded.push(chunk).then((plain) => body.push(plain));
+    if (this.#coded !== null)
+      return this.#coded.push(chunk).then(async (plain) => changed(await body.push(plain)));
     if (!this.#isUnseen || chunk.length === 0) return body.push(chunk);
     this.#isUnseen = false;
     // Clients that did not request a stream read a document that has the type of one.
@@ -147,6 +148,9 @@ export class SniffedAnswer {
 }
 
 const isLast = (step: AnswerStep): boolean => 'respond' in step || step.isOver === true;
+
+/** A body that passes without its coding is not the upstream's. */
+const changed = (step: AnswerStep): AnswerStep => ('respond' in step ? step : { ...step, isChanged: true });
 
 /** Two steps that pass together. */
 function joined(first: AnswerStep, second: AnswerStep): AnswerStep {
