@@ -65,13 +65,14 @@ describe('gathered facts', () => {
 
   test('include the facts that the caller passes', async () => {
     const known = {
-      behavior: { sampled: 1, guardrailsInvoked: new Map([['pii-detector', 1]]) },
       proofs: [{ ruleId: 'EVAL-01', verifiedBy: 'ci', method: 'm', verifiedAt: NOON.toISOString() }],
       podAgentName: 'shop',
       manifestInvalid: 'line 3',
       registeredTools: null,
     };
-    expect(await gather(inputOf({}, known))).toMatchObject(known);
+    const behavior = { sampled: 1, guardrailsInvoked: new Map([['pii-detector', 1]]) };
+    const observed = () => ({ behavior });
+    expect(await gather(inputOf({}, { ...known, observed }))).toMatchObject({ ...known, behavior });
   });
 
   test('cover variables, files, secrets and all addresses when this process shares the environment', async () => {

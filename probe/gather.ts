@@ -1,5 +1,3 @@
-import type { BehaviorFacts } from '../core/behavior/summarize-behavior.ts';
-import type { EgressFacts, ReportedCalls } from '../core/facts/egress-facts.ts';
 import type { EnvironmentFacts, Facts, PolicyFacts, SecretFacts } from '../core/facts/facts.ts';
 import { referencesIn, secretVariable, type Reference } from '../core/manifest/references.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';
@@ -15,16 +13,17 @@ export type AgentEnvironment =
   /** Only the names of the agent container's variables are known; `partial`: it may have more (`envFrom`). */
   | { kind: 'declared'; names: ReadonlySet<string>; partial: boolean };
 
+/** What the agent was seen to do; `egress` is absent or null: no lane and no census. */
+export type Observed = Pick<Facts, 'behavior' | 'reported' | 'egress'>;
+
 /** The inputs of one report; an absent source is not queried. */
 export interface GatherInput extends Omit<ReachInput, 'sources' | 'signal'> {
   /** The agent's own port; null: the port is not probed (reporter, CLI). */
   upstreamUrl: URL | null;
   environment: AgentEnvironment;
   now: () => Date;
-  behavior?: BehaviorFacts;
-  /** Read after the probes, which are connections themselves. */
-  egress?: () => EgressFacts | null;
-  reported?: ReportedCalls;
+  /** Called after the probes: the agent acts meanwhile, and the probes are connections themselves. */
+  observed?: () => Observed;
   /** Called once; a rejection or one second without a result counts as an unreachable engine. */
   policy?: (signal: AbortSignal) => Promise<PolicyFacts>;
   proofs?: readonly ProofRecord[];
@@ -59,13 +58,12 @@ export async function gather(input: GatherInput): Promise<Facts> {
     ...agent,
     ...environment,
     reach,
-    behavior: input.behavior ?? { sampled: 0, guardrailsInvoked: new Map() },
+    behavior: { sampled: 0, guardrailsInvoked: new Map() },
     policy,
     proofs: input.proofs ?? [],
     podAgentName: input.podAgentName ?? null,
     manifestInvalid: input.manifestInvalid ?? null,
-    ...(input.egress === undefined ? {} : { egress: input.egress() }),
-    ...(input.reported === undefined ? {} : { reported: input.reported }),
+    ...input.observed?.(),
     ...(input.registeredTools === undefined ? {} : { registeredTools: input.registeredTools }),
   };
 }
@@ -114,7 +112,8 @@ function declaredSecrets(
   return isCertain ? { backend: 'env', found } : { backend: 'none' };
 }
 
-async function queryPolicy(policy: GatherInput['policy'], signal: AbortSignal): Promise<PolicyFacts> {
+/** The result of a policy engine within one second. Never rejects. */
+export async function queryPolicy(policy: GatherInput['policy'], signal: AbortSignal): Promise<PolicyFacts> {
   if (policy === undefined) return { state: 'none' };
   const limit = AbortSignal.any([signal, AbortSignal.timeout(POLICY_MS)]);
   const late = new Promise<PolicyFacts>((resolve) => {

@@ -127,6 +127,21 @@ describe('platform observe', () => {
     expect((await untilPrinted('')).live).toContain(`31+5 tokens  ${shown}  200`);
   });
 
+  test('prints the calls until its end, which the matrix contains', async () => {
+    const calls = [CALL];
+    bodies['/egress'] = calls;
+    const stopping = new AbortController();
+    const output = new PassThrough();
+    output.once('data', () => {
+      calls.push({ ...CALL, id: 2, toolsCalled: ['last_tool'] });
+      stopping.abort();
+    });
+    const live = text(output);
+    await observe('', { stdio: () => ({ input: new PassThrough(), output, stopped: stopping.signal }) });
+    output.end();
+    expect((await live).match(/delete_order|last_tool/g)).toEqual(['delete_order', 'last_tool']);
+  });
+
   test('prints JSON lines', async () => {
     const { live, rendered } = await untilPrinted('--json');
     expect(JSON.parse(live)).toMatchObject({ call: { id: 1, blocked: true } });

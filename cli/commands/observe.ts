@@ -69,12 +69,16 @@ async function follow(flags: ObserveFlags, context: CliContext, { output, stoppe
   };
   context.progress?.('waiting for calls; Ctrl-C prints the matrix');
   let known = new Set<number>();
-  for (;;) {
+  // The matrix is from the end of the command, so the calls until then are printed too.
+  for (
+    let isLast = false;
+    ;
+    isLast = await sleep(INTERVAL_MS, false, { signal: stopped }).catch(() => true)
+  ) {
     const calls = await requestJson(flags.url, `/egress?limit=${LIMIT}`, parseCalls);
     for (const call of calls) if (!known.has(call.id)) write(call);
     known = new Set(calls.map(({ id }) => id));
-    const isStopped = await sleep(INTERVAL_MS, false, { signal: stopped }).catch(() => true);
-    if (isStopped) break;
+    if (isLast) break;
   }
   const rows = await matrixAt(flags.url);
   return flags.json === true ? `${JSON.stringify({ matrix: rows })}\n` : `\n${matrixText(rows, paint)}`;

@@ -2,18 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseGap, parseMatrix, type ShownGap, type ShownRow } from '../egress/reports.ts';
 import { requestJson, SidecarFailure } from '../sidecar-request.ts';
 
-/** Milliseconds between two gap reports while the agent runs. */
+/** Milliseconds to the first gap report. The time to the next one doubles up to the maximum. */
+const FIRST_MS = 250;
 const INTERVAL_MS = 5_000;
 
-/**
- * Reads the gap report again and again while an agent runs: after its end, its endpoints do not respond any more, and the score
- * would be lower.
- */
+/** Requests gap reports while an agent runs, so that the sidecar probes the agent's endpoints before they end with it. */
 export class LastReport {
   readonly #control: URL;
   readonly #ended = new AbortController();
   readonly #polling: Promise<void>;
-  #gap: ShownGap | null = null;
 
   /** @param control URL of the control port */
   constructor(control: URL) {
@@ -21,23 +18,23 @@ export class LastReport {
     this.#polling = this.#poll();
   }
 
-  /** The newest gap report from before the end of the agent, and the matrix. Rejects with a SidecarFailure. */
+  /** The gap report and the matrix after the end of the agent. Rejects with a SidecarFailure. */
   async finish(): Promise<{ gap: ShownGap; rows: ShownRow[] }> {
     this.#ended.abort();
     await this.#polling;
-    const rows = await requestJson(this.#control, '/explore?view=matrix', parseMatrix);
-    return { gap: this.#gap ?? (await requestJson(this.#control, '/gap', parseGap)), rows };
+    const gap = await requestJson(this.#control, '/gap?agent=ended', parseGap);
+    const rows = await requestJson(this.#control, '/explore?view=matrix&agent=ended', parseMatrix);
+    return { gap, rows };
   }
 
   async #poll(): Promise<void> {
     const { signal } = this.#ended;
-    while (await sleep(INTERVAL_MS, true, { signal, ref: false }).catch(() => false))
+    for (let ms = FIRST_MS; !signal.aborted; ms = Math.min(2 * ms, INTERVAL_MS))
       try {
-        const gap = await requestJson(this.#control, '/gap', parseGap, signal);
-        // A report that ends after the agent may have been made without it.
-        if (!signal.aborted) this.#gap = gap;
+        await sleep(ms, undefined, { signal, ref: false });
+        await requestJson(this.#control, '/gap', parseGap, signal);
       } catch (error) {
-        if (!(error instanceof SidecarFailure)) throw error;
+        if (!signal.aborted && !(error instanceof SidecarFailure)) throw error;
       }
   }
 }

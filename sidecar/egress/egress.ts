@@ -10,7 +10,7 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { slept, type Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import { startOnLoopback } from '../loopback.ts';
@@ -93,6 +93,14 @@ export class Egress {
       async (host) => void this.#servers.push(await startLaneServer(this.#context, { host, port })),
       () => this.close(0),
     );
+  }
+
+  /** Resolves when no client is connected to the lanes, so that all calls are in the log; at the latest after `limitMs`. */
+  async idle(limitMs: number): Promise<void> {
+    const ended = new AbortController();
+    const idle = Promise.all(this.#servers.map((server) => server.idle()));
+    await Promise.race([idle, slept(this.#options.clock, limitMs, ended.signal)]);
+    ended.abort();
   }
 
   /** Waits `graceMs` milliseconds for calls in flight. */

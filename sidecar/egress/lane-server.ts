@@ -32,6 +32,8 @@ const SERVER_OPTIONS = {
 
 export interface LaneServer {
   readonly port: number;
+  /** Resolves when no client is connected. */
+  idle(): Promise<void>;
   close(graceMs: number): Promise<void>;
 }
 
@@ -66,6 +68,9 @@ export async function startLaneServer(
   handleRequests(server, context);
   return {
     port: await bind(server, { host, port }),
+    idle: async () => {
+      for (const socket of sockets) await new Promise((resolve) => socket.once('close', resolve));
+    },
     close: async (graceMs) => {
       for (const session of sessions) session.close();
       await end(graceMs);

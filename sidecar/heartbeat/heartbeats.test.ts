@@ -472,3 +472,15 @@ test('the final heartbeat contains the latest usage and does not report the stop
     outcomes: { notEvaluated: 1 },
   });
 });
+
+test('the final heartbeat contains the issues of the last request', async () => {
+  await start();
+  rig.agent.otherwise = (_request, response) =>
+    void response.writeHead(200, { 'x-platform-guardrails-invoked': '' }).end();
+  await ask(rig.sidecar.proxyPort, { path: '/last' });
+  await rig.settled();
+  await rig.agent.stop();
+  await rig.sidecar.close();
+  expect(last()).toMatchObject({ seq: 2, health: { status: received[0]?.heartbeat.health.status } });
+  expect(last().gap.issues.map(({ property }) => property)).toEqual(['guardrails.input.pii-detector']);
+});

@@ -69,7 +69,7 @@ export class Heartbeats {
     this.#context.proofs.onChange(check);
   }
 
-  /** Sends a final heartbeat (best effort) with the latest assessment, because the agent is also being stopped. */
+  /** Sends a final heartbeat (best effort) without new probes, because the agent is also being stopped. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#stopping.abort();
@@ -78,9 +78,11 @@ export class Heartbeats {
 
   async #compose(beat: Beat): Promise<Heartbeat> {
     const { config, clock, audit, proofs, assessor, instance, startedAt } = this.#context;
-    const latest = this.#isClosing ? assessor.latest : null;
-    const assessment =
-      latest ?? (await (this.#shipped === null ? this.#firstAssessment() : assessor.assess()));
+    const assessment = await (this.#isClosing
+      ? assessor.assessStopping()
+      : this.#shipped === null
+        ? this.#firstAssessment()
+        : assessor.assess());
     // If the first attempt arrived, the control plane ignores this repeat, so newer changes must not count as sent.
     const first = this.#shipped?.seq === beat.seq ? this.#shipped : null;
     const current = proofs.toSend();

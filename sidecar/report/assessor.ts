@@ -15,7 +15,7 @@ import type { HealthReport } from '../../core/health/health.ts';
 import type { AnalysisState } from '../../core/llm-analysis/analysis.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { isTrusted } from '../../core/proof/counted.ts';
-import { gather, type AgentEnvironment } from '../../probe/gather.ts';
+import { gather, queryPolicy, type AgentEnvironment, type Observed } from '../../probe/gather.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
@@ -64,6 +64,8 @@ export class Assessor {
   latest: Assessment | null = null;
   readonly #options: AssessorOptions;
   readonly #assessing = new SharedRun(() => this.#run());
+  /** The assessment to whose probes the agent last responded; null: it was never probed. */
+  #answered: Assessment | null = null;
   /** Monotonic time of the latest assessment. */
   #latestAtMs = -Infinity;
   #hasInvalidReport = false;
@@ -88,12 +90,49 @@ export class Assessor {
     return this.#assessing.startNew();
   }
 
+  /**
+   * After the end of the agent: its endpoints as it last responded, with all that was observed until now. Probes an agent that was
+   * never probed.
+   */
+  async assessEnded(): Promise<Assessment> {
+    // A run that began before the end may have received the agent's last responses.
+    await this.#assessing.current();
+    return this.#answered === null ? this.assess() : this.#renewed(this.#answered);
+  }
+
+  /** The probes of the latest assessment with all that was observed until now, for a sidecar that stops with its agent. */
+  async assessStopping(): Promise<Assessment> {
+    return this.latest === null ? this.assess() : this.#renewed(this.latest);
+  }
+
   async #run(): Promise<Assessment> {
-    const { config, audit: log, llm, clock } = this.#options;
+    const { audit: log, clock } = this.#options;
     const { manifest, hash: manifestHash, invalid } = this.#options.manifest;
     const facts = await this.#gather(manifest, invalid);
     this.#noteReport(facts.invalidReport);
     log.seen.note(sightingsInFacts(facts));
+    const assessment = this.#assessed({ manifest, manifestHash, facts });
+    this.latest = assessment;
+    this.#latestAtMs = clock.monotonicMs();
+    // An agent that is about to end responds to fewer probes than before.
+    if (responsesIn(facts) >= responsesIn(this.#answered?.facts ?? null)) this.#answered = assessment;
+    return assessment;
+  }
+
+  async #renewed(assessment: Assessment): Promise<Assessment> {
+    const { policy, clock, signal } = this.#options;
+    const query = policy.hasEngine ? () => policy.facts(this.#options.audit.ring.newest()) : undefined;
+    const answer = await queryPolicy(query, signal);
+    const facts = { ...assessment.facts, ...this.#observed(), policy: answer, at: clock.now() };
+    return this.#assessed({ ...assessment, facts });
+  }
+
+  #assessed({
+    manifest,
+    manifestHash,
+    facts,
+  }: Pick<Assessment, 'manifest' | 'manifestHash' | 'facts'>): Assessment {
+    const { config, audit: log, llm } = this.#options;
     const gap = assess(manifest, facts);
     const health = check(manifest, facts);
     const seen = log.seen.times;
@@ -107,30 +146,35 @@ export class Assessor {
       },
       at,
     });
-    this.latest = {
+    return {
       ...{ manifest, manifestHash, facts, health },
       ...llm.review(manifest, facts, gap),
       scoreWithoutLocalProofs: scoreWithoutLocalProofs(manifest, facts, gap),
       evidence: evidenceOf({ manifest, seen, ...facts }),
       audit: auditSummaryOf(audited),
     };
-    this.#latestAtMs = clock.monotonicMs();
-    return this.latest;
+  }
+
+  #observed(): Observed {
+    const { audit: log, egress } = this.#options;
+    const entries = log.ring.newest();
+    return {
+      behavior: { ...summarizeBehavior(entries), requestsWithout: log.requestsWithoutBehavior },
+      reported: reportedCallsIn(entries),
+      ...(egress && { egress: egress() }),
+    };
   }
 
   #gather(manifest: Manifest, manifestInvalid: Facts['manifestInvalid']): Promise<Facts> {
-    const { config, environment, proofs, audit: log, policy, egress, clock, signal } = this.#options;
-    const entries = log.ring.newest();
+    const { config, environment, proofs, audit: log, policy, clock, signal } = this.#options;
     return gather({
       ...{ manifest, manifestInvalid, environment, signal },
       upstreamUrl: config.UPSTREAM_URL,
       // A manifest must not direct probes to the sidecar itself.
       ownPorts: ownPortsOf(config),
       now: () => clock.now(),
-      behavior: { ...summarizeBehavior(entries), requestsWithout: log.requestsWithoutBehavior },
-      reported: reportedCallsIn(entries),
-      ...(egress && { egress }),
-      ...(policy.hasEngine && { policy: () => policy.facts(entries) }),
+      observed: () => this.#observed(),
+      ...(policy.hasEngine && { policy: () => policy.facts(log.ring.newest()) }),
       proofs: proofs.list().filter((proof) => isTrusted(proof, { writes: config.PROOF_WRITES })),
       podAgentName: config.AGENT_NAME,
     });
@@ -144,4 +188,12 @@ export class Assessor {
     if (invalid === null) logger.info('agent health report no longer invalid');
     else logger.warn('agent health report invalid', { ...invalid });
   }
+}
+
+/** The number of probes to which the agent responded; -1: it was not probed. */
+function responsesIn(facts: Facts | null): number {
+  if (facts === null) return -1;
+  const { health, capabilities, agentCard, agentReport, invalidReport } = facts;
+  const answers = [health, capabilities, agentCard].filter((answer) => answer?.answered === true);
+  return answers.length + ((agentReport ?? invalidReport) === null ? 0 : 1);
 }

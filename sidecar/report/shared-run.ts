@@ -15,6 +15,11 @@ export class SharedRun<T> {
     return this.#running;
   }
 
+  /** Resolves with the current run; null: there is none. */
+  async current(): Promise<T | null> {
+    return this.#running;
+  }
+
   /** A run that starts after this call, for callers that know of a change. */
   async startNew(): Promise<T> {
     await this.#running?.catch(() => undefined);

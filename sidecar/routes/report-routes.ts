@@ -13,11 +13,22 @@ import { probeAgentUsage } from '../../probe/agent.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { SidecarRoute } from '../access.ts';
 import { egressSetupOf, type SidecarContext } from '../context.ts';
+import type { Assessment } from '../report/assessor.ts';
 import { SharedRun } from '../report/shared-run.ts';
+
+/** What a report does after the end of the agent, for the client that runs the agent. */
+const ENDED = {
+  agent: {
+    schema: { type: 'string', enum: ['ended'] },
+    description:
+      '`ended`: the agent has ended. Its last calls are waited for, and its endpoints are reported as they last responded.',
+  },
+} as const;
 
 const GAP: Operation = {
   id: 'getGapReport',
   query: {
+    ...ENDED,
     view: {
       schema: { type: 'string', enum: ['alignment'] },
       description: '`alignment`: the issues as declared and observed values.',
@@ -31,6 +42,7 @@ const GAP: Operation = {
 const EXPLORE: Operation = {
   id: 'exploreAgent',
   query: {
+    ...ENDED,
     view: {
       schema: { type: 'string', enum: ['matrix'] },
       description: '`matrix`: declared, reported and observed items side by side.',
@@ -56,7 +68,7 @@ const USAGE: Operation = {
 
 /** Reports about the agent's declared and observed state; each response names its data source. */
 export function reportRoutes(context: SidecarContext): SidecarRoute[] {
-  const { assessor, audit, config, stopping } = context;
+  const { audit, config, stopping } = context;
   const usage = new SharedRun(() => probeAgentUsage(config.UPSTREAM_URL, stopping.signal));
   return [
     {
@@ -68,8 +80,8 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       operation: GAP,
       handlers: [
         async (request, response) => {
-          const isAlignment = hasView(request, 'alignment');
-          const { gap, evidence, llm, manifest, facts } = await assessor.assess();
+          const isAlignment = has(request, 'view', 'alignment');
+          const { gap, evidence, llm, manifest, facts } = await assess(context, request);
           const census = censusReportOf(context.census.state, facts.egress);
           response.json(
             isAlignment
@@ -109,8 +121,8 @@ const exploreRoute = (context: SidecarContext): SidecarRoute => ({
   operation: EXPLORE,
   handlers: [
     async (request, response) => {
-      const isMatrix = hasView(request, 'matrix');
-      const { manifest, health, gap, facts } = await context.assessor.assess();
+      const isMatrix = has(request, 'view', 'matrix');
+      const { manifest, health, gap, facts } = await assess(context, request);
       if (isMatrix) {
         response.json(matrixOf(manifest, facts));
         return;
@@ -130,9 +142,19 @@ const cardRoute = (context: SidecarContext, path: string, id: string): SidecarRo
   handlers: [(_request, response) => void response.json(cardOf(context.manifest.manifest))],
 });
 
-/** Whether the request asks for the other view of a report; throws Problem 400 for an unknown view. */
-function hasView({ query: { view } }: Request, other: string): boolean {
-  if (view === undefined) return false;
-  if (view === other) return true;
-  throw new Problem(400, `view must be ${other} or absent`);
+/** Milliseconds to wait for calls after the end of the agent, because its child processes may go on. */
+const LAST_CALLS_MS = 1_000;
+
+async function assess({ assessor, lanes }: SidecarContext, request: Request): Promise<Assessment> {
+  if (!has(request, 'agent', 'ended')) return assessor.assess();
+  await lanes?.egress.idle(LAST_CALLS_MS);
+  return assessor.assessEnded();
+}
+
+/** Whether a parameter of the query has its only value; throws Problem 400 for another value. */
+function has({ query }: Request, name: 'view' | 'agent', only: string): boolean {
+  const value = query[name];
+  if (value === undefined) return false;
+  if (value === only) return true;
+  throw new Problem(400, `${name} must be ${only} or absent`);
 }
