@@ -57,17 +57,19 @@ function guardrailText({ type, action }: Guardrail): string {
   return action === undefined ? markdownCode(type) : `${markdownCode(type)}, action ${markdownText(action)}`;
 }
 
-/** Replaces the agent's block in `text`, or appends it. Other text stays as it is. */
+/** Replaces the agent's block in `text`, or appends it, with the line ends of `text`. Other text stays as it is. */
 export function withAgentsMdBlock(
   text: string,
   name: string,
-  block: string,
+  written: string,
 ): { ok: true; text: string } | { ok: false; reason: string } {
   const { begin, end } = markersOf(name);
   const [before = '', ...rest] = text.split(begin);
+  const [lineEnd = '\n'] = /\r?\n/.exec(text) ?? [];
+  const block = written.replaceAll('\n', lineEnd);
   if (rest.length === 0) {
-    const separated = text === '' ? '' : `${text.replace(/\n+$/, '')}\n\n`;
-    return { ok: true, text: `${separated}${block}\n` };
+    const separated = text === '' ? '' : text.replace(/(?:\r?\n)+$/, '') + lineEnd + lineEnd;
+    return { ok: true, text: separated + block + lineEnd };
   }
   const after = (rest[0] ?? '').split(end);
   if (rest.length > 1 || before.includes(end) || after.length !== 2)

@@ -98,7 +98,10 @@ function joined(results: readonly Result[]): string {
   return results
     .map(({ text }, index) => {
       const ended = index === results.length - 1 || text.endsWith('\n') ? text : `${text}\n`;
-      return index === 0 || ended.startsWith('---') ? ended : `---\n${ended}`;
+      if (index === 0) return ended;
+      // A byte order mark begins a text only.
+      const document = ended.replace(/^\ufeff/, '');
+      return document.startsWith('---') ? document : `---\n${document}`;
     })
     .join('');
 }

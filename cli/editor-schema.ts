@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { MANIFEST_SCHEMA } from '../core/manifest/schema.ts';
+import { createFile } from './create-file.ts';
 import { json } from './rendered.ts';
 
 /** The schema in an installed package; package.json exports the same file. */
@@ -30,7 +30,7 @@ export function modelineFor(directory: string): { line: string; file: string | n
 /** Writes the schema for editors; false: the file exists, and is kept. Rejects with the system's error. */
 export async function writeEditorSchema(file: string): Promise<boolean> {
   try {
-    await writeFile(file, json(MANIFEST_SCHEMA), { flag: 'wx' });
+    await createFile(file, json(MANIFEST_SCHEMA));
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;

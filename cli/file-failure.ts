@@ -1,5 +1,6 @@
-import { access, constants, realpath, stat } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { targetOf } from '../push/replace-file.ts';
 
 const MESSAGES: Readonly<Record<string, string>> = {
   EEXIST: 'a parent path is not a directory',
@@ -46,9 +47,10 @@ export async function isSameFile(path: string, other: string): Promise<boolean> 
 export async function rejectionToWrite(path: string, inputs: readonly string[] = []): Promise<string | null> {
   for (const input of inputs) if (await isSameFile(path, input)) return OVERWRITES_INPUT;
   try {
-    const target = await realpath(path).catch(() => path);
+    const target = await targetOf(path);
     const found = await stat(target).catch(() => null);
     if (found?.isDirectory()) return causeOf({ code: 'EISDIR' });
+    if (found?.isFile()) await access(target, constants.W_OK);
     // A device or a pipe, such as /dev/stdout, is written in place; a file is replaced.
     if (found === null || found.isFile()) await access(dirname(target), constants.W_OK);
     return null;

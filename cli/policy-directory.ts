@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import {
@@ -9,6 +9,7 @@ import {
 } from '../core/policy/generate.ts';
 import { packageSegmentOf } from '../core/policy/package-name.ts';
 import { isRecord } from '../core/untrusted/fields.ts';
+import { replaceFiles } from '../push/replace-file.ts';
 import type { CliContext } from './context.ts';
 import { fileFailure } from './file-failure.ts';
 import { makeDirectory } from './make-directory.ts';
@@ -30,7 +31,11 @@ export async function writePolicyDirectory(
       const conflict = conflictOf(name, await textAt(join(directory, name)), manifest.metadata.name);
       if (conflict !== null) return refused(`${printable(join(out, name))} ${conflict}; nothing was written`);
     }
-    await replaceAll(directory, texts);
+    // An engine that watches the directory never reads a partial file.
+    await replaceFiles(
+      POLICY_FILE_NAMES.map((name) => ({ path: join(directory, name), text: texts[name] })),
+      0o666,
+    );
   } catch (error) {
     return refused(`cannot write ${printable(out)}: ${causeOf(error)}`);
   }
@@ -87,21 +92,6 @@ function onlyMember(value: unknown, key: string): Record<string, unknown> {
   if (name !== key || others.length > 0 || typeof member !== 'object' || member === null)
     throw new Error('not a generated policy');
   return member as Record<string, unknown>;
-}
-
-/** An engine that watches the directory never reads a partial file; a failed write keeps the previous files. */
-async function replaceAll(directory: string, texts: PolicyFiles): Promise<void> {
-  const moves = POLICY_FILE_NAMES.map((name) => ({
-    name,
-    from: join(directory, `.${name}.${process.pid}.tmp`),
-    to: join(directory, name),
-  }));
-  try {
-    for (const { name, from } of moves) await writeFile(from, texts[name]);
-    for (const { from, to } of moves) await rename(from, to);
-  } finally {
-    await Promise.all(moves.map(({ from }) => rm(from, { force: true })));
-  }
 }
 
 /** The engine loads every file in its directory: a manifest next to the rules becomes data at the root. */

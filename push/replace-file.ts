@@ -1,29 +1,110 @@
 import { randomUUID } from 'node:crypto';
-import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  access,
+  constants,
+  open,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+
+/** 0600: a secret, which always gets this mode. 0666: a new file gets the user's umask, an existing one keeps its mode. */
+export type FileMode = 0o600 | 0o666;
+
+/** Replaces one file like `replaceFiles`. */
+export async function replaceFile(path: string, text: string, mode: FileMode): Promise<void> {
+  await replaceFiles([{ path, text }], mode);
+}
 
 /**
- * Replaces a file atomically: a reader sees the old or the new text, and a failure keeps the old text. A symbolic link is kept
- * and its target is replaced. Anything else than a regular file, such as a pipe, is written in place. Rejects with the system's
- * error, also if the directory is read-only, such as a mounted Secret.
- * @param mode 0666 gets the user's umask applied
+ * Replaces files atomically: a reader sees the old or the new text, and a failure keeps the old text. No file is replaced before
+ * all new texts are stored. A symbolic link is kept and its target is replaced. Anything else than a regular file, such as a pipe,
+ * is written in place. Mode and owner of an existing file are kept. If it has several names (hard links) or an owner that this
+ * process cannot set, it is written in place too, and a reader may see a partial text. A secret is never written in place.
+ * Rejects with the system's error, also if the file or its directory is read-only.
  */
-export async function replaceFile(path: string, text: string, mode: 0o600 | 0o666): Promise<void> {
-  const target = await realpath(path).catch(() => path);
-  const found = await stat(target).catch(() => null);
-  if (found !== null && !found.isFile()) {
-    await writeFile(target, text);
-    return;
-  }
-  const temporary = `${target}.${randomUUID()}.tmp`;
+export async function replaceFiles(
+  files: readonly { path: string; text: string }[],
+  mode: FileMode,
+): Promise<void> {
+  const temporaries: string[] = [];
   try {
-    {
-      await using file = await open(temporary, 'wx', mode);
-      await file.writeFile(text);
-      await file.sync();
+    const steps: (() => Promise<void>)[] = [];
+    for (const { path, text } of files) {
+      const target = await targetOf(path);
+      const found = await stat(target).catch(() => null);
+      if (found !== null && !found.isFile()) {
+        steps.push(() => writeFile(target, text));
+        continue;
+      }
+      if (found !== null && mode !== 0o600) await access(target, constants.W_OK);
+      const temporary = `${target}.${randomUUID()}.tmp`;
+      temporaries.push(temporary);
+      const isReplacement = await writeTemporary(temporary, text, { mode, found });
+      steps.push(() => (isReplacement ? rename(temporary, target) : writeInPlace(target, text)));
     }
-    await rename(temporary, target);
+    for (const step of steps) await step();
+  } finally {
+    for (const temporary of temporaries) await rm(temporary, { force: true }).catch(() => undefined);
+  }
+}
+
+/** The file to which symbolic links lead. It may not exist. */
+export async function targetOf(path: string): Promise<string> {
+  try {
+    return await realpath(path);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    const link = await readlink(path).catch(() => null);
+    return link === null ? path : targetOf(resolve(await realpath(dirname(path)), link));
+  }
+}
+
+/** Returns whether the file can take the place of the file that was found. */
+async function writeTemporary(
+  path: string,
+  text: string,
+  { mode, found }: { mode: FileMode; found: Stats | null },
+): Promise<boolean> {
+  // Others may be allowed to read the mode of a new file, but not that of the earlier file.
+  await using file = await open(path, 'wx', found === null ? mode : 0o600);
+  await file.writeFile(text);
+  let isReplacement = true;
+  if (found !== null) {
+    const { uid, gid } = await file.stat();
+    const isOwned =
+      (uid === found.uid && gid === found.gid) ||
+      (await file.chown(found.uid, found.gid).then(
+        () => true,
+        () => false,
+      ));
+    isReplacement = mode === 0o600 || (isOwned && found.nlink === 1);
+    if (mode !== 0o600) await file.chmod(found.mode & 0o7777);
+  }
+  await file.sync();
+  return isReplacement;
+}
+
+async function writeInPlace(path: string, text: string): Promise<void> {
+  const before = await readFile(path);
+  try {
+    await overwrite(path, Buffer.from(text));
+  } catch (error) {
+    await overwrite(path, before);
     throw error;
   }
+}
+
+/** Without truncating first, so that the old text still has its space on a full disk. */
+async function overwrite(path: string, content: Buffer): Promise<void> {
+  await using file = await open(path, 'r+');
+  await file.writeFile(content);
+  await file.truncate(content.length);
+  await file.sync();
 }

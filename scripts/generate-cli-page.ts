@@ -22,6 +22,11 @@ const INTRODUCTION = `# The command \`platform\`
 
 Results go to standard output. Errors go to standard error and start with \`error:\`. With \`--json\` or \`-o json\`, standard
 output is always one JSON document, also after an error. \`<version>\` stands for the output of \`platform --version\`.
+
+A command that writes to an existing file keeps its mode and owner. A file that is changed keeps its line ends and its byte order mark;
+symbolic and hard links stay, and their target gets the new text. A reader sees the old or the new text, except through a hard
+link or in a file of another user, which are written in place. After a failure the file has its old text. A read-only file is not
+replaced. Only you can read a new file for secrets: \`.env.platform\`, \`secret.yaml.example\`, the file of \`register --out-file\`.
 `;
 
 export async function cliReferencePage(): Promise<string> {

@@ -163,7 +163,7 @@ calls on egress lanes: 4 rules
     expect(contentOf('policy')).toEqual(generated(manifestText()));
   });
 
-  test('replaces an earlier policy of the same agent without changing link targets', async () => {
+  test('replaces an earlier policy of the same agent, also the target of a link', async () => {
     await platform('generate-policy agent.yaml --out policy');
     const changed = manifestText('    costControls: { maxTokensPerDay: 5 }\n');
     write('agent.yaml', changed);
@@ -176,7 +176,7 @@ calls on egress lanes: 4 rules
       exitCode: 0,
     });
     expect(contentOf('policy')).toEqual(generated(changed));
-    expect(readFileSync(join(cwd, 'linked.json'), 'utf8')).toBe(generated(LIMITED)['data.json']);
+    expect(readFileSync(join(cwd, 'linked.json'), 'utf8')).toBe(generated(changed)['data.json']);
   });
 
   test.each([

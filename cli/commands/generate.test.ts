@@ -315,13 +315,14 @@ describe('errors, with exit code 1 and nothing written', () => {
 });
 
 describe('the writer of generated files', () => {
-  test('makes scripts executable', async () => {
-    const files = [{ path: 'bin/run.sh', content: '#!/bin/sh\n', executable: true as const }];
-    for (const directory of ['new', '.']) {
+  test.each(['new', '.'])(
+    'makes files for secrets readable by their owner only, in %s',
+    async (directory) => {
+      const files = [{ path: 'a/secret', content: 'x', isSecret: true as const }];
       expect(await writeTree(files, join(cwd, directory), false)).toMatchObject({ ok: true });
-      expect(statSync(join(cwd, directory, 'bin/run.sh')).mode & 0o111).toBe(0o111);
-    }
-  });
+      expect(statSync(join(cwd, directory, 'a/secret')).mode & 0o777).toBe(0o600);
+    },
+  );
 
   test.each(['../outside', '/outside', 'a/../../outside'])('refuses the path %s', async (path) => {
     expect(await writeTree([{ path, content: '' }], join(cwd, 'new'), false)).toEqual({

@@ -1,10 +1,10 @@
-import { writeFile } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 import { describeProblem } from '../../core/manifest/describe-problem.ts';
 import { keyVariable, labelFrom } from '../../core/import/names.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { AddCommand, Ask, CliContext } from '../context.ts';
+import { createFile } from '../create-file.ts';
 import { modelineFor, writeEditorSchema } from '../editor-schema.ts';
 import { causeOf, fileFailure } from '../file-failure.ts';
 import type { SourceOptions } from '../import/read-source.ts';
@@ -87,8 +87,7 @@ async function init(dir: string, flags: InitFlags, context: CliContext): Promise
   const modeline = modelineFor(directory);
   try {
     await makeDirectory(directory);
-    // wx makes the existence check and the write one atomic step.
-    await writeFile(file, modeline.line + composed.text, { flag: 'wx' });
+    await createFile(file, modeline.line + composed.text);
   } catch (error) {
     return failed(`error: ${failureOf(error, shownFile)}\n`);
   }

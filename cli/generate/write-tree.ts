@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
-import { replaceFile } from '../../push/replace-file.ts';
+import { replaceFile, type FileMode } from '../../push/replace-file.ts';
 import { fileFailure } from '../file-failure.ts';
 import { makeDirectory } from '../make-directory.ts';
 import { printable } from '../rendered.ts';
@@ -83,8 +83,7 @@ async function createTree(files: readonly GeneratedFile[], directory: string): P
     for (const file of files) {
       const path = placeOf(file, temporary);
       await makeDirectory(dirname(path));
-      await writeFile(path, file.content);
-      await setMode(file, path);
+      await writeFile(path, file.content, { mode: modeOf(file) });
     }
     await rename(temporary, directory);
   } finally {
@@ -103,8 +102,7 @@ async function updateTree(
   for (const file of changed) {
     const path = placeOf(file, directory);
     await makeDirectory(dirname(path));
-    await replaceFile(path, file.content, 0o666);
-    await setMode(file, path);
+    await replaceFile(path, file.content, added.includes(file) ? modeOf(file) : 0o666);
   }
   return { ok: true, written: changed.map(({ path }) => path), kept: kept.map(({ path }) => path) };
 }
@@ -117,9 +115,8 @@ function placeOf({ path }: GeneratedFile, directory: string): string {
   return place;
 }
 
-async function setMode({ executable }: GeneratedFile, path: string): Promise<void> {
-  if (executable === true) await chmod(path, 0o755);
-}
+/** Of a new file. */
+const modeOf = ({ isSecret }: GeneratedFile): FileMode => (isSecret === true ? 0o600 : 0o666);
 
 /** null: no such file. */
 async function contentAt(path: string): Promise<Buffer | null> {

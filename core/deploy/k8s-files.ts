@@ -46,10 +46,13 @@ export function k8sFiles(plan: DeployPlan): GeneratedFile[] {
     file('manifest-configmap.yaml', manifestConfigMap(plan, names), {
       heading: 'The manifest. After a change, the sidecar reloads it within about a minute.',
     }),
-    file('secret.yaml.example', secret(plan, names), {
-      heading: secretHeading(plan),
-      comments: plan.variables.map(({ name, path }) => [['stringData', name], `Declared at ${path}.`]),
-    }),
+    {
+      ...file('secret.yaml.example', secret(plan, names), {
+        heading: secretHeading(plan),
+        comments: plan.variables.map(({ name, path }) => [['stringData', name], `Declared at ${path}.`]),
+      }),
+      isSecret: true,
+    },
   ];
 }
 

@@ -156,12 +156,23 @@ spec:
     'kind: Pod\r\napiVersion: v1\r\nmetadata:\r\n  name: a\r\nspec:\r\n  containers:\r\n  - name: a\r\n',
   ],
   [
+    'a byte order mark',
+    '\ufeffkind: Pod\napiVersion: v1\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a\n',
+  ],
+  [
     'flow style on one line',
     '{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, ports: [{containerPort: 9000, name: web}]}]}}}}}}\n',
   ],
   [
     'JSON',
     `${JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec: { containers: [{ name: 'a' }] } }, null, 4)}\n`,
+  ],
+  [
+    'JSON with CRLF line endings and a byte order mark',
+    `\ufeff${JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec: { containers: [{ name: 'a' }] } }, null, 2)}\n`.replaceAll(
+      '\n',
+      '\r\n',
+    ),
   ],
   [
     'JSON on one line',

@@ -38,6 +38,10 @@ interface Change {
  * character. A document with one keeps its comments, order and quotes; spaces and line breaks may change.
  */
 export function changePods(text: string, change: (place: PodPlace) => PodResult): ChangedText {
+  if (text.startsWith(BYTE_ORDER_MARK)) {
+    const changed = changePods(text.slice(BYTE_ORDER_MARK.length), change);
+    return { ...changed, text: BYTE_ORDER_MARK + changed.text };
+  }
   const documents = parseDocuments(text);
   const broken = documents.flatMap((document, index) => problemOf(document, index));
   if (broken.length > 0) return { text, outcomes: broken };
@@ -71,6 +75,9 @@ export function changePods(text: string, change: (place: PodPlace) => PodResult)
     ),
   };
 }
+
+/** Some editors begin a text with it. The parsers drop it. */
+const BYTE_ORDER_MARK = '\ufeff';
 
 const PASSED = { action: 'passed', code: 'no-workload', message: 'no workload: passed through' } as const;
 
@@ -112,8 +119,11 @@ function nonScalarKey(document: Document.Parsed): string | null {
 function changedJson({ text, value }: { text: string; value: unknown }, changes: readonly Change[]): string {
   const [, indent = ''] = /^\s*[[{]\r?\n([ \t]+)/.exec(text) ?? [];
   const ending = /\s*$/.exec(text)?.[0] ?? '';
-  return JSON.stringify(withNulls(value, withChanges(withoutNulls(value), changes)), null, indent) + ending;
+  const changed = JSON.stringify(withNulls(value, withChanges(withoutNulls(value), changes)), null, indent);
+  return changed.replaceAll('\n', lineEndOf(text)) + ending;
 }
+
+const lineEndOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
 
 /** null: the edited text does not parse to the expected objects and must not be written. */
 function changedYaml(
@@ -122,7 +132,6 @@ function changedYaml(
   changes: readonly (readonly Change[])[],
 ): string | null {
   const style = styleOf(text);
-  const newline = text.includes('\r\n') ? '\r\n' : '\n';
   let end = 0;
   const chunks = parseAllDocuments(text, AS_WRITTEN).map((document, index) => {
     const chunk = text.slice(end, (end = document.range[2]));
@@ -131,7 +140,7 @@ function changedYaml(
       const pod = document.getIn(place.path, true);
       if (isMap(pod)) changeMap(pod, place.pod, after);
     }
-    const written = document.toString(style).replaceAll('\n', newline);
+    const written = document.toString(style).replaceAll('\n', lineEndOf(text));
     return chunk.endsWith('\n') ? written : written.trimEnd();
   });
   const edited = chunks.join('');

@@ -10,5 +10,5 @@ export function envPlatformFile(agentName: string): GeneratedFile {
 PLATFORM_URL=<PLATFORM_URL>
 PLATFORM_KEY=<PLATFORM_KEY>
 `;
-  return { path: ENV_PLATFORM, content, kept: true };
+  return { path: ENV_PLATFORM, content, kept: true, isSecret: true };
 }

@@ -259,6 +259,16 @@ def test_a_failed_replacement_leaves_no_file(tmp_path: Path, monkeypatch: pytest
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give a file away")
+def test_a_replaced_file_keeps_its_owner(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("old")
+    os.chown(key, 1234, 2345)
+    _push.replace_file(str(key), "new")
+    found = key.stat()
+    assert (key.read_text(), found.st_uid, found.st_gid, found.st_mode & 0o777) == ("new", 1234, 2345, 0o600)
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

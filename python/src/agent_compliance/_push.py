@@ -334,6 +334,10 @@ def replace_file(path: str, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        # Else a process of root would take the file from its owner.
+        with contextlib.suppress(OSError, AttributeError):
+            before = os.stat(target)
+            os.chown(temporary, before.st_uid, before.st_gid)
         os.replace(temporary, target)
     except OSError:
         with contextlib.suppress(OSError):
