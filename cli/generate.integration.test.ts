@@ -64,12 +64,16 @@ interface Container {
   env: { name: string; value?: string; valueFrom?: unknown }[];
 }
 
+interface FencePolicy {
+  spec: { podSelector: { matchLabels: Record<string, string> } };
+}
+
 interface Rendered extends ChartObject {
   data: Record<string, string>;
   spec: {
     replicas: number;
     template: {
-      metadata: { annotations: Record<string, string> };
+      metadata: { annotations: Record<string, string>; labels: Record<string, string> };
       spec: { initContainers: Container[]; containers: Container[] } & Record<string, unknown>;
     };
   };
@@ -130,6 +134,15 @@ describe('the built command', () => {
     test('helm lint --strict passes', async () => {
       const result = await helm('lint', '--strict', '--quiet', chartOf(name), ...IMAGE);
       expect(result).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    });
+
+    test('the network policy of generate-egress selects the pods of both outputs', async () => {
+      const { output } = await platform('generate-egress', `${name}/agent.yaml`, '--json');
+      const { matchLabels } = (JSON.parse(output) as { policy: FencePolicy }).policy.spec.podSelector;
+      const plain = parse(readFileSync(join(cwd, name, 'k8s/deployment.yaml'), 'utf8')) as Rendered;
+      const charted = find(await template(name, 'release', '-f', join(cwd, 'many.yaml')), 'Deployment');
+      for (const { spec } of [plain, charted])
+        expect(spec.template.metadata.labels).toMatchObject(matchLabels);
     });
 
     test.each(VERSIONS)('the schemas of Kubernetes %s accept both outputs', async (minor) => {

@@ -110,6 +110,7 @@ describe.each(Object.entries(AGENTS))('--deploy %s', (_target, name) => {
       ['agent', true, 0],
     ]);
     expect(items[0]?.metadata.labels).not.toHaveProperty(['platform.io/agent']);
+    expect(items[0]?.metadata.labels).toMatchObject({ 'platform.io/agent-name': name });
     expect(items[0]?.metadata.annotations ?? {}).not.toHaveProperty(['platform.io/injected']);
   });
 

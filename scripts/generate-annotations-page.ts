@@ -20,12 +20,15 @@ warning.
 `;
 
 const own = (): string => `
-The injector writes two more annotations and one label. Do not set them:
+The injector writes two more annotations and two labels. Do not set the annotations and the first label:
 
 - the annotation \`platform.io/injected\`: JSON with the version, the hash of the configuration, the agent's container and port,
   and the changes to the container
 - the annotation \`platform.io/ca\`: the CA certificates that the sidecar trusts
-- the label \`platform.io/agent\`: the agent's name. A pod may already have the label with the same name.
+- the label \`platform.io/agent\`: the agent's name, which identifies the agent to the control plane. A pod may already have the label
+  with the same name.
+- the label \`platform.io/agent-name\`: the agent's name, for selectors such as that of \`platform generate-egress\`. The pods of
+  \`platform generate --deploy\` have it too. It identifies nothing, so any pod may have it.
 
 With \`platform.io/otlp\`, the agent's container gets \`OTEL_EXPORTER_OTLP_TRACES_ENDPOINT\` and
 \`OTEL_EXPORTER_OTLP_TRACES_PROTOCOL\`, unless it sets one of them. [The guide](../guide/kubernetes.md#send-opentelemetry-spans-to-the-sidecar)

@@ -183,19 +183,23 @@ export const anyPod: fc.Arbitrary<Pod> = fc
     }),
     owned,
     labels: fc.option(freeMap, { nil: undefined }),
-    ownLabel: fc.boolean(),
+    ownLabels: fc.subarray(['platform.io/agent', 'platform.io/agent-name']),
     annotations: freeMap,
     unrelated,
     others,
   })
-  .map(({ owned, labels, ownLabel, annotations, unrelated, others, ...spec }) => ({
+  .map(({ owned, labels, ownLabels, annotations, unrelated, others, ...spec }) => ({
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       ...owned,
       annotations: { ...annotations, ...unrelated, 'platform.io/inject': 'true' },
-      ...((owned.labels !== undefined || labels !== undefined || ownLabel) && {
-        labels: { ...labels, ...owned.labels, ...(ownLabel && { 'platform.io/agent': 'chat' }) },
+      ...((owned.labels !== undefined || labels !== undefined || ownLabels.length > 0) && {
+        labels: {
+          ...labels,
+          ...owned.labels,
+          ...Object.fromEntries(ownLabels.map((name) => [name, 'chat'])),
+        },
       }),
     },
     spec: {

@@ -88,6 +88,7 @@ export function workload(change: Partial<WorkloadFacts> = {}): WorkloadFacts {
     kind: 'Deployment',
     namespace: 'team',
     name: 'chat',
+    agentName: 'chat',
     refused: null,
     manifest: { configMap: 'chat-manifest', text: known({ state: 'there', text: manifestText() }) },
     ...change,

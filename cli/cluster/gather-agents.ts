@@ -10,7 +10,7 @@ import { MANIFEST_KEY, optedInOf, type OptedIn } from '../../core/diagnosis/opte
 import { workloadOf } from '../../core/injection/agent-name.ts';
 import { optsIn } from '../../core/injection/drift.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
-import { SIDECAR_CONTAINER } from '../../core/injection/names.ts';
+import { NAME_LABEL, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';
 import {
@@ -96,12 +96,13 @@ function textIn(configMap: Data | null): ManifestText {
   return text === undefined ? { state: 'no-key' } : { state: 'there', text };
 }
 
-/** Pods of the release, pods that opt in and pods with a sidecar. Other pods are dropped while reading, to save memory. */
+/** Pods of the release, pods that opt in, and pods with a sidecar or the label of an agent. Other pods are dropped while reading, to save memory. */
 export async function podsOf(client: KubeClient, system: string): Promise<PodFacts[]> {
   const found: PodFacts[] = [];
   const keep = (pod: Pod): null => {
     const facts = podFacts(pod, system);
-    if (isLive(pod) && (facts.isOwn || facts.optedIn || facts.hasSidecar)) found.push(facts);
+    const concerns = facts.isOwn || facts.optedIn || facts.hasSidecar || NAME_LABEL in facts.labels;
+    if (isLive(pod) && concerns) found.push(facts);
     return null;
   };
   await listObjects(client, PODS, { keep });

@@ -33,10 +33,12 @@ export async function fencesOf(client: KubeClient): Promise<Fact<EgressFence[]>>
 async function fencesIn(
   client: KubeClient,
   resources: Resource<Policy>,
-  fenceOf: (namespace: string, spec: unknown) => EgressFence | null,
+  fenceOf: typeof fenceOfNetworkPolicy,
 ): Promise<EgressFence[]> {
   const { items } = await listObjects(client, resources);
-  return items.flatMap(({ metadata: { namespace = '' }, spec }) => fenceOf(namespace, spec) ?? []);
+  return items.flatMap(
+    ({ metadata: { namespace = '', name }, spec }) => fenceOf({ namespace, name }, spec) ?? [],
+  );
 }
 
 function noneIfNotServed(error: unknown): EgressFence[] {

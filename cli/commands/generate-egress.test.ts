@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { runCommandLine } from '../program.ts';
@@ -39,6 +39,64 @@ test('--out writes a file, but never the manifest', async () => {
   const { errors, exitCode } = await generate('--out', 'agent.yaml');
   expect(exitCode).toBe(1);
   expect(errors).toContain('cannot write agent.yaml');
+});
+
+describe('--out next to the files of a deployment', () => {
+  const deployment = (metadata: object, name = 'minimal') =>
+    JSON.stringify({
+      ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name } },
+      spec: { template: { metadata, spec: { containers: [{ name: 'a', image: 'a:1' }] } } },
+    });
+  const OPTED_IN = { 'platform.io/inject': 'true' };
+
+  test.each<[string, string, boolean]>([
+    ['without the label', deployment({ labels: { app: 'minimal' } }), true],
+    ['with the label of another agent', deployment({ labels: { 'platform.io/agent-name': 'other' } }), true],
+    ['with the label', deployment({ labels: { 'platform.io/agent-name': 'minimal' } }), false],
+    ['for the injector', deployment({ annotations: OPTED_IN }), false],
+    ['for the injector, with another name', deployment({ annotations: OPTED_IN }, 'other'), true],
+    [
+      'for the injector, with the name of the agent',
+      deployment({ annotations: { ...OPTED_IN, 'platform.io/agent-name': 'minimal' } }, 'other'),
+      false,
+    ],
+    ['that are none', 'kind: ConfigMap\napiVersion: v1\n', false],
+    ['that are a template', `{{ if .Values.x }}\n${deployment({})}\n{{ end }}\n`, false],
+  ])('warns of pods %s: %#', async (_what, text, isWarned) => {
+    mkdirSync(join(cwd, 'k8s'));
+    writeFileSync(join(cwd, 'k8s/pods.yaml'), text);
+    const { errors, exitCode } = await generate('--out', 'k8s/egress.yaml');
+    expect(exitCode).toBe(0);
+    expect(errors.includes('warning: no pod in the files next to k8s/egress.yaml')).toBe(isWarned);
+  });
+
+  test.each(['k8s', 'helm'])('generate --deploy %s has the label', async (target) => {
+    const context = { env: {}, cwd, now: () => new Date(), color: false, ask: null };
+    await runCommandLine(['generate', 'agent.yaml', '--deploy', target], context);
+    const { output } = await generate('--json');
+    const { policy } = JSON.parse(output) as {
+      policy: { spec: { podSelector: { matchLabels: Record<string, string> } } };
+    };
+    const file = target === 'k8s' ? 'k8s/deployment.yaml' : 'helm/templates/_helpers.tpl';
+    const text = readFileSync(join(cwd, 'generated', file), 'utf8');
+    // cli/generate.integration.test.ts renders the chart.
+    const template = text.slice(text.search(/template:|define "minimal.podLabels"/));
+    for (const [key, value] of Object.entries(policy.spec.podSelector.matchLabels))
+      expect(template).toContain(`${key}: ${target === 'k8s' ? value : '{{ .Chart.Name | quote }}'}`);
+  });
+});
+
+test('the policy selects what platform inject writes', async () => {
+  const bare =
+    'apiVersion: v1\nkind: Pod\nmetadata: { name: minimal }\nspec: { containers: [{ name: a, image: a:1 }] }\n';
+  writeFileSync(join(cwd, 'pod.yaml'), bare);
+  const context = { env: {}, cwd, now: () => new Date(), color: false, ask: null };
+  const { output } = await runCommandLine(['inject', 'pod.yaml'], context);
+  const { labels } = (parse(output) as { metadata: { labels: Record<string, string> } }).metadata;
+  const { spec } = parse((await generate()).output) as {
+    spec: { podSelector: { matchLabels: Record<string, string> } };
+  };
+  expect(labels).toMatchObject(spec.podSelector.matchLabels);
 });
 
 test('a control plane namespace of none leaves it out', async () => {

@@ -1,7 +1,8 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { fenceOf, fenceText, type FenceKind } from '../../core/egress/network-policy.ts';
-import { isDnsLabel } from '../../core/injection/names.ts';
+import { ANNOTATIONS } from '../../core/injection/annotations.ts';
+import { isDnsLabel, NAME_LABEL } from '../../core/injection/names.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { causeOf, isSameFile, OVERWRITES_INPUT } from '../file-failure.ts';
@@ -56,7 +57,9 @@ Examples:
 
 A NetworkPolicy of Kubernetes has no names of hosts, so it allows the ports of declared public hosts at every public address.
 CiliumNetworkPolicy allows only the declared names. The network plugin of the cluster must implement the kind. Notes about what
-the policy does not contain are comments in the output.
+the policy does not contain are comments in the output. The policy selects pods by the label platform.io/agent-name, which the
+injector and "platform generate" set. With --out, a warning says if no pod in the YAML files next to the file will have it;
+"platform check" finds policies that select no pod of the cluster.
 
 Exit codes: 0 printed or written; 1 the manifest is not valid, or the file cannot be written.`;
 
@@ -86,5 +89,11 @@ async function generateEgress(file: string, flags: EgressFlags, context: CliCont
   } catch (error) {
     return refusal(`cannot write ${printable(out)}: ${causeOf(error)}`, flags.json);
   }
-  return done(`wrote ${printable(out)}\n`);
+  const { name } = loaded.manifest.metadata;
+  const { hasAgentPod } = await import('../egress/deployed-beside.ts');
+  const isUnused = (await hasAgentPod(dirname(path), name).catch(() => null)) === false;
+  return { ...done(`wrote ${printable(out)}\n`), errors: isUnused ? unusedText(out, name) : '' };
 }
+
+const unusedText = (out: string, name: string): string =>
+  `warning: no pod in the files next to ${printable(out)} will have the label ${NAME_LABEL}: ${printable(name)}, so the policy selects none of them; set the label on the pods, or the annotation ${ANNOTATIONS.inject.name} for the injector\n`;

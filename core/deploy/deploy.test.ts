@@ -171,9 +171,11 @@ describe('generate --deploy k8s', () => {
     });
   });
 
-  test('has neither the annotation nor the label of an injected pod', () => {
+  test('has neither the annotation nor the identity of an injected pod, but the label for its network policy', () => {
     const { metadata } = read<Workload>(files, 'k8s/deployment.yaml').spec.template;
-    expect(metadata).toEqual({ labels: { 'app.kubernetes.io/name': 'travel-planner' } });
+    expect(metadata).toEqual({
+      labels: { 'app.kubernetes.io/name': 'travel-planner', 'platform.io/agent-name': 'travel-planner' },
+    });
   });
 
   test('the sidecar knows the names of all variables of the agent', () => {

@@ -3,6 +3,7 @@ import { chartReadme } from './helm-readme.ts';
 import { helmTemplate, slot } from './helm-template.ts';
 import { valueRows, valuesFile, valuesSchemaFile } from './helm-values.ts';
 import { deploymentComments, SERVICE_COMMENTS } from './k8s-files.ts';
+import { NAME_LABEL } from '../injection/names.ts';
 import {
   AGENT,
   configMap,
@@ -69,7 +70,7 @@ function deploymentValues(workload: Deployment): Values {
   return [
     [['spec', 'replicas'], slot('replicas')],
     [['spec', 'selector', 'matchLabels'], slot('selector')],
-    [['spec', 'template', 'metadata', 'labels'], slot('selector')],
+    [['spec', 'template', 'metadata', 'labels'], slot('podLabels')],
     [['spec', 'template', 'metadata', 'annotations'], slot('podAnnotations')],
     [[...SIDECAR, 'image'], slot('sidecarImage')],
     [[...SIDECAR, 'imagePullPolicy'], slot('sidecarPullPolicy')],
@@ -134,6 +135,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- define "${name}.selectorLabels" -}}
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
+{{/* Labels of the pods. The network policy of "platform generate-egress" selects the last one. */}}
+{{- define "${name}.podLabels" -}}
+{{ include "${name}.selectorLabels" . }}
+${NAME_LABEL}: {{ .Chart.Name | quote }}
 {{- end -}}
 `;
 

@@ -7,6 +7,7 @@ const expressionsOf = (name: string) =>
     secretName: `{{ include "${name}.secretName" . | quote }}`,
     labels: `{{- include "${name}.labels" . | nindent INDENT }}`,
     selector: `{{- include "${name}.selectorLabels" . | nindent INDENT }}`,
+    podLabels: `{{- include "${name}.podLabels" . | nindent INDENT }}`,
     podAnnotations:
       '{{- merge (dict "checksum/config" (include (print $.Template.BasePath "/configmap.yaml") . | sha256sum)) .Values.podAnnotations | toYaml | nindent INDENT }}',
     replicas: '{{ .Values.replicaCount }}',

@@ -1,7 +1,7 @@
 import { annotationDefaults } from '../injection/annotations.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from '../injection/build-sidecar.ts';
 import { DEFAULT_EGRESS } from '../injection/egress.ts';
-import { CONTROL_PORT, CONTROL_PORT_NAME, PROXY_PORT } from '../injection/names.ts';
+import { CONTROL_PORT, CONTROL_PORT_NAME, NAME_LABEL, PROXY_PORT } from '../injection/names.ts';
 import type { Container, EnvVariable } from '../injection/pod.ts';
 import type { DeployPlan, ObjectNames } from './plan.ts';
 
@@ -116,7 +116,7 @@ export function deployment(plan: DeployPlan, names: ObjectNames): Deployment {
       replicas: 1,
       selector: { matchLabels: selectorOf(plan) },
       template: {
-        metadata: { labels: selectorOf(plan) },
+        metadata: { labels: { ...selectorOf(plan), [NAME_LABEL]: plan.agentName } },
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,

@@ -1,9 +1,9 @@
 import { driftOf } from '../injection/drift.ts';
-import { isDnsSubdomain } from '../injection/names.ts';
+import { AGENT_LABEL, isDnsSubdomain, NAME_LABEL } from '../injection/names.ts';
 import { describeProblem } from '../manifest/describe-problem.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import type { AgentObservation, ConditionType } from '../observation/observation.ts';
-import { isFenced } from './egress-fence.ts';
+import { isFenced, isSelected, type EgressFence } from './egress-fence.ts';
 import type { InstalledFacts, ManifestText, PodFacts, WorkloadFacts } from './facts.ts';
 import { REMEDIATIONS } from './remediations.ts';
 import {
@@ -105,6 +105,19 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
             hint: `platform generate-egress agent.yaml -n ${pod.namespace} | kubectl apply -f -`,
           })),
       ),
+  },
+  {
+    code: 'egress-policy-unused',
+    severity: 'warning',
+    when: 'a network policy for the pods of an agent (`platform generate-egress`) selects no pod, so that it limits nothing. Policies of earlier versions do not select the pods of `platform generate --deploy`, and pods that were injected by an earlier version do not have the label of current policies',
+    remediation:
+      'Generate the policy again and apply it, or restart the pods so that they get the label `platform.io/agent-name`. The name in the manifest must be the name of the agent. Delete the policy of an agent that does not exist any more.',
+    evaluate: ({ pods, fences, workloads }) =>
+      pods.known
+        ? judgedBoth(fences, workloads, (all, owners) =>
+            all.flatMap((fence) => unusedFence(fence, pods.value, owners)),
+          )
+        : { problems: [], unknown: [pods.why] },
   },
   condition('agent-silent', {
     severity: 'error',
@@ -220,6 +233,28 @@ function ofPod(pod: PodFacts, what: string): Problem {
   const { namespace, name } = pod;
   const message = `pod ${name} in ${namespace} ${what}`;
   return { subject: `Pod ${namespace}/${name}`, message, hint: replaceCommand(pod) };
+}
+
+/** Whether a policy for an agent selects no pod, although the agent has or will have pods that run all the time. */
+function unusedFence(
+  fence: EgressFence,
+  pods: readonly PodFacts[],
+  workloads: readonly WorkloadFacts[],
+): Problem[] {
+  const { kind, namespace, name, selector } = fence;
+  const agent = selector.matchLabels[NAME_LABEL] ?? selector.matchLabels[AGENT_LABEL];
+  if (agent === undefined || pods.some((pod) => isSelected(pod, fence))) return [];
+  const unlabelled = pods.find((pod) => pod.namespace === namespace && pod.labels[AGENT_LABEL] === agent);
+  const willSelect = workloads.some((each) => each.namespace === namespace && each.agentName === agent);
+  if (unlabelled === undefined && willSelect) return [];
+  const generate = `platform generate-egress agent.yaml -n ${namespace} | kubectl apply -f -`;
+  return [
+    {
+      subject: `${kind} ${namespace}/${name}`,
+      message: `${kind} ${name} in ${namespace} is for the agent ${agent}, but selects no pod`,
+      hint: unlabelled === undefined ? generate : replaceCommand(unlabelled),
+    },
+  ];
 }
 
 const RESTARTED = ['Deployment', 'StatefulSet', 'DaemonSet'];

@@ -8,6 +8,7 @@ import {
   workload,
 } from '../../testing/diagnosis-facts.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import type { EgressFence } from './egress-fence.ts';
 import { CHECK_GROUPS, checkReport, type CheckInput } from './check-report.ts';
 import {
   known,
@@ -33,6 +34,12 @@ const missing = (elsewhere: Fact<readonly string[]>): CheckInput => ({
   facts: installedFacts(),
   namespace: 'platform-system',
   elsewhere,
+});
+
+/** What `platform generate-egress` writes for the agent chat; an earlier version used another label. */
+const fence = (label: string): EgressFence => ({
+  ...{ kind: 'NetworkPolicy', namespace: 'team', name: 'chat-egress', isLimit: true },
+  selector: { matchLabels: { [label]: 'chat' }, matchExpressions: [] },
 });
 
 const rejection = { outcome: 'refused' as const, by: 'guard' as const, message: 'denied', noAnswer: false };
@@ -384,6 +391,34 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
     'platform generate-egress agent.yaml -n team | kubectl apply -f -',
   ],
   [
+    'an egress policy for an agent without pods',
+    installed({ workloads: known([]), fences: known([fence('platform.io/agent-name')]) }),
+    'egress-policy-unused',
+    'NetworkPolicy chat-egress in team is for the agent chat, but selects no pod',
+    'platform generate-egress agent.yaml -n team | kubectl apply -f -',
+  ],
+  [
+    'an egress policy of an earlier version for the pods of platform generate',
+    installed({
+      workloads: known([]),
+      pods: known([pod({ optedIn: false, labels: { 'platform.io/agent-name': 'chat' } })]),
+      fences: known([fence('platform.io/agent')]),
+    }),
+    'egress-policy-unused',
+    'selects no pod',
+    'platform generate-egress agent.yaml -n team',
+  ],
+  [
+    'an egress policy for pods that were injected by an earlier version',
+    installed({
+      pods: known([pod({ labels: { 'platform.io/agent': 'chat' } })]),
+      fences: known([fence('platform.io/agent-name')]),
+    }),
+    'egress-policy-unused',
+    'selects no pod',
+    'kubectl rollout restart deployment chat -n team',
+  ],
+  [
     'a pod with an older version',
     installed({ pods: known([pod({ injected: { version: '0.9', config: 'c' } })]) }),
     'pod-outdated',
@@ -603,4 +638,16 @@ describe('the Kubernetes version', () => {
     const { passed } = reportOf(pre({ version: known(version) }));
     expect(passed.includes('kubernetes-version')).toBe(isSupported);
   });
+});
+
+test.each<[string, Partial<InstalledFacts>]>([
+  ['selects an injected pod', { pods: known([pod({ labels: { 'platform.io/agent-name': 'chat' } })]) }],
+  ['is for a workload that has no pod now', { pods: known([]) }],
+  [
+    'is not for an agent',
+    { fences: known([{ ...fence('x'), selector: { matchLabels: { app: 'y' }, matchExpressions: [] } }]) },
+  ],
+])('an egress policy that %s is not reported', (_what, change) => {
+  const { findings } = reportOf(installed({ fences: known([fence('platform.io/agent-name')]), ...change }));
+  expect(findings.map(({ code }) => code)).not.toContain('egress-policy-unused');
 });

@@ -4,8 +4,9 @@ import { fenceOfCiliumPolicy, fenceOfNetworkPolicy, isFenced } from './egress-fe
 const POD = { namespace: 'team', labels: { app: 'chat', tier: 'agent' } };
 const DNS = { to: [{ namespaceSelector: {} }], ports: [{ port: 53 }] };
 
-const network = (spec: object, namespace = 'team') => fenceOfNetworkPolicy(namespace, spec);
-const cilium = (spec: object) => fenceOfCiliumPolicy('team', spec);
+const identity = { namespace: 'team', name: 'fence' };
+const network = (spec: object, namespace = 'team') => fenceOfNetworkPolicy({ ...identity, namespace }, spec);
+const cilium = (spec: object) => fenceOfCiliumPolicy(identity, spec);
 
 describe('a pod is fenced by', () => {
   test.each<[string, ReturnType<typeof network>[], boolean]>([
@@ -62,6 +63,9 @@ describe('a pod is fenced by', () => {
 
   test('nothing, if the object is invalid', () => {
     for (const spec of [null, 'text', { egress: 'text' }])
-      expect([fenceOfNetworkPolicy('team', spec), fenceOfCiliumPolicy('team', spec)]).toEqual([null, null]);
+      expect([fenceOfNetworkPolicy(identity, spec), fenceOfCiliumPolicy(identity, spec)]).toEqual([
+        null,
+        null,
+      ]);
   });
 });

@@ -3,11 +3,16 @@ import type { PodFacts } from './facts.ts';
 
 /** A network policy that limits the outgoing connections of some pods. */
 export interface EgressFence {
+  /** `NetworkPolicy` or `CiliumNetworkPolicy`. */
+  kind: string;
   namespace: string;
+  name: string;
   selector: LabelSelector;
   /** false: one of its rules allows every address, so it limits nothing. */
   isLimit: boolean;
 }
+
+type FenceIdentity = Pick<EgressFence, 'namespace' | 'name'>;
 
 export interface LabelSelector {
   matchLabels: Readonly<Record<string, string>>;
@@ -15,7 +20,7 @@ export interface LabelSelector {
 }
 
 /** The fence of a NetworkPolicy; null: it does not concern outgoing connections. */
-export function fenceOfNetworkPolicy(namespace: string, spec: unknown): EgressFence | null {
+export function fenceOfNetworkPolicy(identity: FenceIdentity, spec: unknown): EgressFence | null {
   if (!isRecord(spec)) return null;
   const rules = own(spec, 'egress');
   const types = own(spec, 'policyTypes');
@@ -23,14 +28,19 @@ export function fenceOfNetworkPolicy(namespace: string, spec: unknown): EgressFe
   const isEgress = Array.isArray(types) ? types.includes('Egress') : Array.isArray(rules);
   if (!isEgress) return null;
   const isOpen = recordsIn(rules).some((rule) => recordsIn(own(rule, 'to')).length === 0);
-  return { namespace, selector: selectorOf(own(spec, 'podSelector')), isLimit: !isOpen };
+  return {
+    kind: 'NetworkPolicy',
+    ...identity,
+    selector: selectorOf(own(spec, 'podSelector')),
+    isLimit: !isOpen,
+  };
 }
 
 /** Entities of Cilium that contain addresses outside the cluster. */
 const OPEN_ENTITIES = ['all', 'world', 'world-ipv4', 'world-ipv6'];
 
 /** The fence of a CiliumNetworkPolicy; null: it does not concern outgoing connections. */
-export function fenceOfCiliumPolicy(namespace: string, spec: unknown): EgressFence | null {
+export function fenceOfCiliumPolicy(identity: FenceIdentity, spec: unknown): EgressFence | null {
   const rules = isRecord(spec) ? own(spec, 'egress') : undefined;
   if (!isRecord(spec) || !Array.isArray(rules)) return null;
   const isOpen = recordsIn(rules).some((rule) => {
@@ -41,7 +51,12 @@ export function fenceOfCiliumPolicy(namespace: string, spec: unknown): EgressFen
       Object.hasOwn(rule, 'toPorts')
     );
   });
-  return { namespace, selector: selectorOf(own(spec, 'endpointSelector')), isLimit: !isOpen };
+  return {
+    kind: 'CiliumNetworkPolicy',
+    ...identity,
+    selector: selectorOf(own(spec, 'endpointSelector')),
+    isLimit: !isOpen,
+  };
 }
 
 /** Whether a fence selects the pod, and no policy that selects it allows every address: policies add up. */
@@ -49,11 +64,15 @@ export function isFenced(
   pod: Pick<PodFacts, 'namespace' | 'labels'>,
   fences: readonly EgressFence[],
 ): boolean {
-  const selecting = fences.filter(
-    ({ namespace, selector }) => namespace === pod.namespace && selects(selector, pod.labels),
-  );
+  const selecting = fences.filter((fence) => isSelected(pod, fence));
   return selecting.length > 0 && selecting.every(({ isLimit }) => isLimit);
 }
+
+/** Whether the fence applies to the pod. */
+export const isSelected = (
+  { namespace, labels }: Pick<PodFacts, 'namespace' | 'labels'>,
+  fence: EgressFence,
+): boolean => fence.namespace === namespace && selects(fence.selector, labels);
 
 function selects({ matchLabels, matchExpressions }: LabelSelector, labels: PodFacts['labels']): boolean {
   return (

@@ -155,6 +155,8 @@ export interface WorkloadFacts {
   kind: string;
   namespace: string;
   name: string;
+  /** null: it cannot be derived. */
+  agentName: string | null;
   /** The API server's message why the controller could not create pods. */
   refused: string | null;
   /** null: its name or annotations are invalid. */

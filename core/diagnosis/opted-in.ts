@@ -1,8 +1,9 @@
 import { agentNameOf } from '../injection/agent-name.ts';
-import { readAnnotations } from '../injection/annotations.ts';
+import { ANNOTATIONS, readAnnotations } from '../injection/annotations.ts';
 import { optsIn } from '../injection/drift.ts';
+import { NAME_LABEL } from '../injection/names.ts';
 import type { Pod } from '../injection/pod.ts';
-import { podOfPlace, podPlacesOf } from '../injection/workloads.ts';
+import { podOfPlace, podPlacesOf, type PodPlace } from '../injection/workloads.ts';
 
 /** The key of a manifest in its ConfigMap. */
 export const MANIFEST_KEY = 'agent.yaml';
@@ -12,8 +13,19 @@ export interface OptedIn {
   kind: string;
   namespace: string;
   name: string;
+  /** null: it cannot be derived. */
+  agentName: string | null;
   /** null: its name or annotations are invalid, so its pods are rejected. */
   configMap: string | null;
+}
+
+/** The agent's name that the pods of a workload will have as label; null: none. */
+export function selectedNameOf(place: PodPlace): string | null {
+  const { labels = {}, annotations = {} } = (place.pod as Partial<Pod>).metadata ?? {};
+  if (!optsIn(annotations)) return labels[NAME_LABEL] ?? null;
+  const { metadata = {} } = podOfPlace(place, place.pod as unknown as Pod, {});
+  const agent = agentNameOf(metadata, annotations[ANNOTATIONS.agentName.name]);
+  return agent.ok ? agent.name : null;
 }
 
 /** The opt-in of a workload or bare pod; null: it does not opt in. `object` must have kind and apiVersion. */
@@ -23,9 +35,8 @@ export function optedInOf(object: unknown): OptedIn | null {
   if (place === undefined || !pod?.spec || !optsIn(pod.metadata?.annotations ?? {})) return null;
   const { kind, namespace, name } = place;
   const read = readAnnotations(pod.metadata?.annotations ?? {});
-  if (!read.ok) return { kind, namespace, name, configMap: null };
-  const whole = podOfPlace(place, pod as Pod, {});
-  const agent = agentNameOf(whole.metadata ?? {}, read.values.agentName);
-  const configMap = read.values.manifestConfigMap ?? (agent.ok ? `${agent.name}-manifest` : null);
-  return { kind, namespace, name, configMap };
+  if (!read.ok) return { kind, namespace, name, agentName: null, configMap: null };
+  const agentName = selectedNameOf(place);
+  const configMap = read.values.manifestConfigMap ?? (agentName === null ? null : `${agentName}-manifest`);
+  return { kind, namespace, name, agentName, configMap };
 }

@@ -77,6 +77,7 @@ describe('a NetworkPolicy', () => {
   test('allows DNS, declared services and addresses, and the ports of declared names', () => {
     expect(fenceText('NetworkPolicy', MANY, { namespace: 'shop', controlPlaneNamespace: 'platform-system' }))
       .toBe(`# Egress of the agent minimal, from its manifest.
+# Selects pods with the label platform.io/agent-name, which the injector and "platform generate" set.
 # Allows every public address on port 443, 5433: a NetworkPolicy has no names. Needed for api.openai.com, db.example, api.search.example, *.files.example.
 # The address of spec.mcp.servers[1].url is not in the manifest: add it if the agent connects to it.
 
@@ -86,11 +87,11 @@ metadata:
   name: minimal-egress
   namespace: shop
   labels:
-    platform.io/agent: minimal
+    platform.io/agent-name: minimal
 spec:
   podSelector:
     matchLabels:
-      platform.io/agent: minimal
+      platform.io/agent-name: minimal
   policyTypes:
     - Egress
   egress:
@@ -163,9 +164,9 @@ describe('a CiliumNetworkPolicy', () => {
     expect(parse(text)).toEqual({
       apiVersion: 'cilium.io/v2',
       kind: 'CiliumNetworkPolicy',
-      metadata: { name: 'minimal-egress', labels: { 'platform.io/agent': 'minimal' } },
+      metadata: { name: 'minimal-egress', labels: { 'platform.io/agent-name': 'minimal' } },
       spec: {
-        endpointSelector: { matchLabels: { 'platform.io/agent': 'minimal' } },
+        endpointSelector: { matchLabels: { 'platform.io/agent-name': 'minimal' } },
         egress: [
           {
             toEndpoints: [

@@ -1,5 +1,5 @@
 import { yamlText } from '../deploy/yaml-text.ts';
-import { AGENT_LABEL } from '../injection/names.ts';
+import { NAME_LABEL } from '../injection/names.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { fenceTargetsOf, type FenceTarget } from './fence-targets.ts';
 
@@ -48,7 +48,7 @@ export function fenceOf(kind: FenceKind, manifest: Manifest, options: FenceOptio
       metadata: {
         name: `${name}-egress`,
         ...(options.namespace !== undefined && { namespace: options.namespace }),
-        labels: { [AGENT_LABEL]: name },
+        labels: { [NAME_LABEL]: name },
       },
       spec:
         kind === 'NetworkPolicy'
@@ -67,11 +67,11 @@ export function fenceOf(kind: FenceKind, manifest: Manifest, options: FenceOptio
 /** The policy as YAML. The notes are comments above it. */
 export function fenceText(kind: FenceKind, manifest: Manifest, options: FenceOptions): string {
   const { object, notes } = fenceOf(kind, manifest, options);
-  const intro = `Egress of the agent ${manifest.metadata.name}, from its manifest.`;
+  const intro = `Egress of the agent ${manifest.metadata.name}, from its manifest.\nSelects pods with the label ${NAME_LABEL}, which the injector and "platform generate" set.`;
   return yamlText(object, { heading: [intro, ...notes].join('\n') });
 }
 
-const agentPods = (name: string): object => ({ matchLabels: { [AGENT_LABEL]: name } });
+const agentPods = (name: string): object => ({ matchLabels: { [NAME_LABEL]: name } });
 
 function withoutService(targets: readonly FenceTarget[], namespace: string): FenceTarget[] {
   return targets.filter((target) => target.kind !== 'service' || target.namespace !== namespace);

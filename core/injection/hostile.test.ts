@@ -74,6 +74,7 @@ describe('a hostile value', () => {
         ...NAMES.map((name) => optedInPod({ annotations: { [name]: value } })),
         optedInPod({ metadata: { name: value } }),
         optedInPod({ metadata: { labels: { 'platform.io/agent': value } } }),
+        optedInPod({ metadata: { labels: { 'platform.io/agent-name': value } } }),
         optedInPod({ spec: { os: { name: value } } }),
         optedInPod({ spec: { nodeSelector: { 'kubernetes.io/os': value } } }),
         optedInPod({ spec: { containers: [{ name: value, ports: [{ containerPort: 4000 }] }] } }),

@@ -2,7 +2,14 @@ import { buildEngine, buildEngineVolumes } from './build-engine.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from './build-sidecar.ts';
 import { isEgressVariable, routeEgress } from './egress.ts';
 import { parseInjected, restoreContainer, type Injected } from './injected.ts';
-import { AGENT_LABEL, CA_ANNOTATION, INJECTED_ANNOTATION, OWN_CONTAINERS, OWN_VOLUMES } from './names.ts';
+import {
+  AGENT_LABEL,
+  CA_ANNOTATION,
+  INJECTED_ANNOTATION,
+  NAME_LABEL,
+  OWN_CONTAINERS,
+  OWN_VOLUMES,
+} from './names.ts';
 import { addOtlpVariables, removeOtlpVariables } from './otlp.ts';
 import type { Container, Pod, PodMetadata, PodSpec, Quantities } from './pod.ts';
 import { restoreVariables, writeVariables } from './rewrite-variables.ts';
@@ -37,12 +44,13 @@ export function inject(pod: Pod, { plan, record, spec, agent }: Target, settings
     ...(traced !== unnamed.container && { otlp: true }),
     ...(env.length > 0 && { env }),
     ownLabel: metadata?.labels?.[AGENT_LABEL] !== undefined,
+    ...(metadata?.labels?.[NAME_LABEL] !== undefined && { ownNameLabel: true }),
   };
   return {
     ...pod,
     metadata: {
       ...metadata,
-      labels: { ...metadata?.labels, [AGENT_LABEL]: plan.agentName },
+      labels: { ...metadata?.labels, [AGENT_LABEL]: plan.agentName, [NAME_LABEL]: plan.agentName },
       annotations: {
         ...metadata?.annotations,
         [INJECTED_ANNOTATION]: JSON.stringify(injected),
@@ -98,7 +106,10 @@ export function withoutInjection(pod: Pod, injected: Injected): Pod {
 
 function plainMetadata(metadata: PodMetadata, injected: Injected): PodMetadata {
   const { labels = {}, annotations = {}, ...rest } = metadata;
-  const plainLabels = injected.ownLabel ? labels : without(labels, [AGENT_LABEL]);
+  const plainLabels = without(labels, [
+    ...(injected.ownLabel ? [] : [AGENT_LABEL]),
+    ...(injected.ownNameLabel === true ? [] : [NAME_LABEL]),
+  ]);
   const plainAnnotations = without(annotations, [INJECTED_ANNOTATION, CA_ANNOTATION]);
   return {
     ...rest,

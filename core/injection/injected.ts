@@ -22,6 +22,8 @@ export interface Injected {
   env?: WrittenRecord[];
   /** The pod had the agent label before the injection. */
   ownLabel: boolean;
+  /** The pod had the label with the agent's name before the injection. */
+  ownNameLabel?: boolean;
 }
 
 /** The only container fields that a restore may write. The annotation is not trusted, because pod authors can edit it. */
@@ -37,7 +39,7 @@ export function parseInjected(metadata: PodMetadata | undefined): Injected | nul
 
 function isInjected(value: unknown): value is Injected {
   if (!isRecord(value)) return false;
-  const { version, config, agent, restore, otlp, env, ownLabel } = value;
+  const { version, config, agent, restore, otlp, env, ownLabel, ownNameLabel } = value;
   return (
     typeof version === 'string' &&
     typeof config === 'string' &&
@@ -48,7 +50,8 @@ function isInjected(value: unknown): value is Injected {
     restore.every(isRestore) &&
     (otlp === undefined || typeof otlp === 'boolean') &&
     (env === undefined || (Array.isArray(env) && env.every(isWrittenRecord))) &&
-    typeof ownLabel === 'boolean'
+    typeof ownLabel === 'boolean' &&
+    (ownNameLabel === undefined || typeof ownNameLabel === 'boolean')
   );
 }
 

@@ -8,7 +8,10 @@ export const OWN_CONTAINERS: readonly string[] = [
   POLICY_RULES_CONTAINER,
   ENGINE_CONTAINER,
 ];
+/** Identifies the agent of an injected pod. The guard rejects it on other pods. */
 export const AGENT_LABEL = 'platform.io/agent';
+/** Selects the pods of an agent, also those of `platform generate`. It proves nothing: every pod may have it. */
+export const NAME_LABEL = 'platform.io/agent-name';
 export const INJECTED_ANNOTATION = 'platform.io/injected';
 /** Contains the product's CA certificates (PEM); a downward API volume mounts them into the pod as a file. */
 export const CA_ANNOTATION = 'platform.io/ca';

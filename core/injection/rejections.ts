@@ -11,6 +11,7 @@ import {
   EGRESS_PORT,
   ENGINE_HEALTH_PORT,
   ENGINE_PORT,
+  NAME_LABEL,
   OTLP_PORT,
   OWN_CONTAINERS,
   OWN_VOLUMES,
@@ -93,12 +94,16 @@ const REJECTIONS = {
         : `${quoted(agentName.name)} is not a valid agent name (${ANNOTATIONS.agentName.allowed}): set annotation ${ANNOTATIONS.agentName.name}`,
   },
   'label-conflict': {
-    summary: "the pod has the label `platform.io/agent` with a value that differs from the agent's name",
+    summary:
+      "the pod has the label `platform.io/agent` or `platform.io/agent-name` with a value that differs from the agent's name",
     problems: ({ pod, agentName }) => {
-      const label = pod.metadata?.labels?.[AGENT_LABEL];
-      return label === undefined || !agentName.ok || label === agentName.name
+      const labels = pod.metadata?.labels ?? {};
+      const found = [AGENT_LABEL, NAME_LABEL].find(
+        (name) => Object.hasOwn(labels, name) && agentName.ok && labels[name] !== agentName.name,
+      );
+      return found === undefined
         ? null
-        : `label ${AGENT_LABEL}: ${quoted(label)} is not the agent's name "${agentName.name}": remove the label, or set annotation ${ANNOTATIONS.agentName.name} to it`;
+        : `label ${found}: ${quoted(labels[found] ?? '')} is not the agent's name "${agentName.name}": remove the label, or set annotation ${ANNOTATIONS.agentName.name} to it`;
     },
   },
   'container-unknown': {
