@@ -1,6 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { targetOf } from '../push/replace-file.ts';
+import { targetOf } from '../push/link-target.ts';
 
 const MESSAGES: Readonly<Record<string, string>> = {
   EEXIST: 'a parent path is not a directory',

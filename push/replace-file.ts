@@ -1,18 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import {
-  access,
-  constants,
-  open,
-  readFile,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { access, constants, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { targetOf } from './link-target.ts';
 
 /** 0600: a secret, which always gets this mode. 0666: a new file gets the user's umask, an existing one keeps its mode. */
 export type FileMode = 0o600 | 0o666;
@@ -52,17 +41,6 @@ export async function replaceFiles(
     for (const step of steps) await step();
   } finally {
     for (const temporary of temporaries) await rm(temporary, { force: true }).catch(() => undefined);
-  }
-}
-
-/** The file to which symbolic links lead. It may not exist. */
-export async function targetOf(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    const link = await readlink(path).catch(() => null);
-    return link === null ? path : targetOf(resolve(await realpath(dirname(path)), link));
   }
 }
 

@@ -60,7 +60,7 @@ describe('--out next to the files of a deployment', () => {
       deployment({ annotations: { ...OPTED_IN, 'platform.io/agent-name': 'minimal' } }, 'other'),
       false,
     ],
-    ['that are none', 'kind: ConfigMap\napiVersion: v1\n', false],
+    ['that do not exist', 'kind: ConfigMap\napiVersion: v1\n', false],
     ['that are a template', `{{ if .Values.x }}\n${deployment({})}\n{{ end }}\n`, false],
   ])('warns of pods %s: %#', async (_what, text, isWarned) => {
     mkdirSync(join(cwd, 'k8s'));

@@ -90,7 +90,7 @@ async function generateEgress(file: string, flags: EgressFlags, context: CliCont
     return refusal(`cannot write ${printable(out)}: ${causeOf(error)}`, flags.json);
   }
   const { name } = loaded.manifest.metadata;
-  const { hasAgentPod } = await import('../egress/deployed-beside.ts');
+  const { hasAgentPod } = await import('../egress/pods-in-directory.ts');
   const isUnused = (await hasAgentPod(dirname(path), name).catch(() => null)) === false;
   return { ...done(`wrote ${printable(out)}\n`), errors: isUnused ? unusedText(out, name) : '' };
 }
