@@ -740,6 +740,27 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       expect(await change('labelled', { metadata: { labels: { other: 'x' } } })).toMatchObject({ code: 0 });
     });
 
+    test('keeps the label that network policies select', async () => {
+      const label = (value: string | null) => ({ metadata: { labels: { 'platform.io/agent-name': value } } });
+      const injected = opted({ initContainers: [sidecar()] });
+      injected.metadata.name = 'selected';
+      await store(injected);
+      expect(await change('selected', label('x'))).toMatchObject({ code: 0 });
+      const selected = { ...opted({ initContainers: [sidecar()] }) };
+      Object.assign(selected.metadata, {
+        name: 'fenced',
+        labels: { 'platform.io/agent': 'x', ...label('x').metadata.labels },
+      });
+      await store(selected);
+      for (const value of ['y', null])
+        expect((await change('fenced', label(value))).stderr).toContain(
+          'it must not be changed or removed while the pod has the sidecar',
+        );
+      const bare = { ...pod(undefined), metadata: { name: 'named', ...label('x').metadata } };
+      await store(bare);
+      expect(await change('named', label(null))).toMatchObject({ code: 0 });
+    });
+
     test('keeps the CA that the injector set', async () => {
       const ca = (value: string | null) => ({ metadata: { annotations: { 'platform.io/ca': value } } });
       const injected = opted({ initContainers: [sidecar()] }, { 'platform.io/ca': 'of the product' });
