@@ -208,7 +208,10 @@ interface KubeObject {
       expect(mounts(injected.spec.containers[0])).toEqual([
         'kube-api-access /var/run/secrets/kubernetes.io/serviceaccount',
       ]);
-      expect(injected.metadata?.labels).toEqual({ 'platform.io/agent': 'chat' });
+      expect(injected.metadata?.labels).toEqual({
+        'platform.io/agent': 'chat',
+        'platform.io/agent-name': 'chat',
+      });
       expect(injected.metadata?.annotations?.['platform.io/ca']).toBe(text(await caBundle()));
       await kubectl(['delete', 'pod', '-n', 'team', 'chat', '--force', '--grace-period=0']);
     });
