@@ -28,6 +28,7 @@ import { EgressPolicy } from './egress-policy.ts';
 import type { LaneContext, OpenLane } from './lane-context.ts';
 import { startLaneServer, type LaneServer } from './lane-server.ts';
 import { McpMemory } from './mcp-memory.ts';
+import { RefusedOptions } from './refused-options.ts';
 import { Reservations } from './reservations.ts';
 
 /** Models whose prices are remembered. */
@@ -78,6 +79,7 @@ export class Egress {
       calls: {
         ...{ wires: options.wires, onForbiddenTool: options.onForbiddenTool, policy: this.policy, memory },
         ...{ reservations: this.reservations, names: new CallNames() },
+        refused: new RefusedOptions(clock),
         withCost: costs(manifest),
       },
       ...{ log: this.log, load, clock, tls },

@@ -68,6 +68,8 @@ export type Treatment =
   | { kind: 'whole' }
   | { kind: 'frames'; format: 'sse' | 'ndjson'; isHeld: boolean };
 
+export const UNREAD: Treatment = { kind: 'unread' };
+
 /** The JSON text in place of the body (null: unchanged), or a response in place of the upstream's. */
 export type WholeStep = { body: string | null } | { respond: OwnResponse };
 
@@ -91,6 +93,8 @@ export interface LaneCall {
   request(body: unknown, raw: Buffer): RequestStep | Promise<RequestStep>;
   /** In place of `request`: the body passes unread. `bytes`: its length; null: not known. A response denies the call. */
   unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null>;
+  /** Called first for each response. The body to send once more instead of this response; null: the response stands. */
+  refused?(status: number): Buffer | null;
   head(head: AnswerHead): Treatment;
   /** `body`: undefined if `raw` is not JSON. */
   whole(body: unknown, raw: Buffer): WholeStep | Promise<WholeStep>;

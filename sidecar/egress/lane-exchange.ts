@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { jsonBodyOf } from '../../core/egress/wires/exact-json.ts';
 import { withViolations } from '../policy/violation-answer.ts';
-import { valuesOf, type HeaderList } from '../proxy/headers.ts';
+import type { HeaderList } from '../proxy/headers.ts';
 import type { ClientBody } from '../proxy/client-message.ts';
 import { ResponseWriter, type Source } from '../proxy/response-writer.ts';
 import { Stuck } from '../proxy/stuck.ts';
@@ -15,18 +15,12 @@ import {
 import { AnswerBody, type AnswerStep } from './answer-body.ts';
 import { createCall } from './create-call.ts';
 import { readBody, unread } from './lane-body.ts';
-import {
-  NO_FACTS,
-  type LaneCall,
-  type OwnResponse,
-  type RequestStep,
-  type Treatment,
-  type UnreadReason,
-} from './lane-call.ts';
+import { NO_FACTS, UNREAD, type LaneCall, type OwnResponse } from './lane-call.ts';
+import type { RequestStep, UnreadReason } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
-import { clientHeaders, isPlainJson, mediaTypeOf, upstreamHeaders } from './lane-headers.ts';
+import { answerHead, clientHeaders, isPlainJson, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
 
 const IGNORED = (): void => undefined;
@@ -203,12 +197,15 @@ export class LaneExchange implements UpstreamHandler, Source {
     if (this.#waiting !== null) return void this.#waiting.push(() => this.onHead(status, message, raw));
     if (this.#isOver) return;
     this.#input.open.outages.ended();
+    const again = this.#call?.refused?.(status) ?? null;
+    if (again !== null) {
+      this.#control?.abort();
+      this.#send(again);
+      return;
+    }
     this.#head = { status, message, raw };
-    const contentType = mediaTypeOf(raw);
-    const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
-    const read = hasBody ? this.#call?.head({ status, contentType, isEncoded }) : undefined;
-    const treatment: Treatment = read ?? { kind: 'unread' };
+    const treatment = (hasBody ? this.#call?.head(answerHead(status, raw)) : null) ?? UNREAD;
     if (treatment.kind === 'unread' && treatment.reason !== undefined) this.#unread(treatment.reason);
     this.#answer = new AnswerBody(treatment, this.#call, {
       maxBytes: this.#context.load.maxEgressBody,

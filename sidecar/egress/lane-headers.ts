@@ -1,3 +1,4 @@
+import type { AnswerHead } from './lane-call.ts';
 import { endToEnd, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
 
 /**
@@ -50,8 +51,14 @@ export const http2Headers = (headers: HeaderList): Record<string, string | strin
   ...recordOf(headers),
 });
 
+/** What a protocol reads of the head of a response. */
+export function answerHead(status: number, raw: HeaderList): AnswerHead {
+  const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
+  return { status, contentType: mediaTypeOf(raw), isEncoded };
+}
+
 /** The content type without parameters, in lower case; empty: none. */
-export function mediaTypeOf(raw: HeaderList): string {
+function mediaTypeOf(raw: HeaderList): string {
   const value = valuesOf(raw, 'content-type')[0] ?? '';
   const end = value.indexOf(';');
   return (end < 0 ? value : value.slice(0, end)).trim().toLowerCase();

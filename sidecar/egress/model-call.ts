@@ -46,6 +46,10 @@ export class ModelCall implements LaneCall {
   #answer = NO_ANSWER;
   #stream: ModelStream | null = null;
   #addedUsage = false;
+  /** The body as the agent wrote it, until the vendor has accepted what the lane added. */
+  #written: Buffer | null = null;
+  /** The vendor refused the option, so the body was sent again without it. */
+  #isRepeated = false;
   /** A denial removes calls, and the engine responds later, so verdicts must be requested before a filter needs them. */
   #isEngineRemote = false;
   /** The upstream served the call, so tokens were used. */
@@ -86,9 +90,19 @@ export class ModelCall implements LaneCall {
     return this.#judgeRequest({ ...UNREAD, model, isStream }, bytes ?? 0);
   }
 
+  refused(status: number): Buffer | null {
+    const written = REFUSALS.has(status) ? this.#written : null;
+    this.#written = null;
+    if (written === null) return null;
+    this.#addedUsage = false;
+    this.#isRepeated = true;
+    return written;
+  }
+
   head({ status, contentType, isEncoded }: AnswerHead): Treatment {
     this.#isServed = status >= 200 && status < 300;
     if (!this.#isServed) return { kind: 'unread' };
+    if (this.#isRepeated) this.#options.refused.add(this.#options.route, this.facts.model);
     const format = FORMATS[contentType];
     if (isEncoded || format === undefined) return { kind: 'unread', reason: 'form' };
     if (format === 'json') return { kind: 'whole' };
@@ -219,13 +233,15 @@ export class ModelCall implements LaneCall {
 
   /** The body with the option that makes the vendor state the usage of a stream. */
   #prepared(body: Json, raw: Buffer): Buffer {
-    const { lane, upstreamPath } = this.#options.route;
-    if (rejectsOptions(lane, upstreamPath) || this.#wire.prepare(body) === null) return raw;
+    const { route, refused } = this.#options;
+    if (rejectsOptions(route.lane, route.upstreamPath) || this.#wire.prepare(body) === null) return raw;
+    if (refused.has(route, this.facts.model)) return raw;
     const exact = exactJson(body, jsonBodyText(raw));
     const prepared = this.#wire.prepare(exact);
     const next = prepared === null ? null : jsonWith(raw, exact, prepared.body);
     if (prepared === null || next === null) return raw;
     this.#addedUsage = prepared.addedUsage;
+    this.#written = raw;
     return next;
   }
 
@@ -289,6 +305,9 @@ function rejectsOptions({ kind }: Lane, path: string): boolean {
   const [, version = AZURE_WITH_OPTIONS] = /[?&]api-version=(\d{4}-\d{2}-\d{2})/.exec(path) ?? [];
   return version < AZURE_WITH_OPTIONS;
 }
+
+/** Statuses with which servers refuse an unknown option. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 415, 422]);
 
 /** The content types of answers. */
 const FORMATS: Readonly<Record<string, 'json' | 'sse' | 'ndjson'>> = {
