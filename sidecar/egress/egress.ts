@@ -33,6 +33,8 @@ import { Reservations } from './reservations.ts';
 
 /** Models whose prices are remembered. */
 const MAX_PRICES = 200;
+/** Hosts, by lane, to which upstreams redirect and that are logged. */
+const MAX_DEPARTURES = 20;
 
 export interface EgressOptions {
   /** Empty: no port is opened, and the log has only the calls of the CONNECT lane. */
@@ -129,6 +131,18 @@ function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
     lane,
     upstream: createHttpUpstream({ ...at, tls }),
     outages: new OutageLog(logger, { lane: lane.id }),
+    leaves: departures(lane, logger),
+  };
+}
+
+/** Logs each host once. */
+function departures(lane: Lane, logger: Logger): OpenLane['leaves'] {
+  const known = new Set<string>();
+  return (address) => {
+    const host = URL.parse(address, lane.upstream.href)?.host ?? '';
+    if (host === '' || known.has(host) || known.size >= MAX_DEPARTURES) return;
+    known.add(host);
+    logger.warn('upstream redirects past its egress lane', { lane: lane.id, host });
   };
 }
 

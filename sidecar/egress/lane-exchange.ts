@@ -259,7 +259,10 @@ export class LaneExchange implements UpstreamHandler, Source {
     const client = this.#client;
     if (client.response.headersSent || this.#head === null) return true;
     const { status, message, raw } = this.#head;
-    const headers = withViolations(clientHeaders(raw, isChanged), this.#call?.facts.violations ?? []);
+    const headers = withViolations(
+      clientHeaders(raw, isChanged, this.#input),
+      this.#call?.facts.violations ?? [],
+    );
     if (length !== undefined) headers.push('Content-Length', String(length));
     if (this.#context.isDraining()) client.response.shouldKeepAlive = false;
     try {

@@ -1,5 +1,7 @@
+import { addressOnLane } from '../../core/egress/lane-addresses.ts';
+import { endToEnd, pairsOf, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
 import type { AnswerHead } from './lane-call.ts';
-import { endToEnd, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
+import type { Admitted } from './lane-entrance.ts';
 
 /**
  * Request headers that the lane sets itself. The length is set by the client library where the body is sent as a whole. A lane
@@ -31,10 +33,31 @@ export function upstreamHeaders(raw: HeaderList, { host, isRead, isWhole }: Requ
   return ['Host', host, ...headers];
 }
 
-/** The headers of a response to the client. `isChanged`: the body is not the upstream's. */
-export function clientHeaders(raw: HeaderList, isChanged: boolean): string[] {
-  return endToEnd(raw, (name) => name === 'trailer' || (isChanged && isOfTheBody(name)));
+/**
+ * The headers of a response to the client, with addresses on the lane in place of those at the upstream: the client would leave the
+ * lane with its next request. `isChanged`: the body is not the upstream's.
+ */
+export function clientHeaders(
+  raw: HeaderList,
+  isChanged: boolean,
+  { open, route }: Pick<Admitted, 'open' | 'route'>,
+): string[] {
+  let hasAddress = false;
+  const headers = endToEnd(raw, (name) => {
+    hasAddress ||= ADDRESSES.has(name);
+    return name === 'trailer' || (isChanged && isOfTheBody(name));
+  });
+  if (!hasAddress) return headers;
+  return pairsOf(headers).flatMap(([name, value]) => {
+    const lower = name.toLowerCase();
+    const address = ADDRESSES.has(lower) ? addressOnLane(route.lane, value, route.upstreamPath) : value;
+    if (address === null && lower === LOCATION) open.leaves(value);
+    return [name, address ?? value];
+  });
 }
+
+const LOCATION = 'location';
+const ADDRESSES: ReadonlySet<string> = new Set([LOCATION, 'content-location']);
 
 const OF_THE_BODY: ReadonlySet<string> = new Set([
   'content-length',

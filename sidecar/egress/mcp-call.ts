@@ -1,4 +1,5 @@
-import { lanePathOf, type Lane } from '../../core/egress/lanes.ts';
+import { addressOnLane } from '../../core/egress/lane-addresses.ts';
+import type { Lane } from '../../core/egress/lanes.ts';
 import {
   mcpDenial,
   readMcpAnswers,
@@ -7,7 +8,6 @@ import {
   type McpToolCall,
   type RpcId,
 } from '../../core/egress/mcp-messages.ts';
-import { mcpLanePath } from '../../core/egress/mcp-paths.ts';
 import type { Frame } from '../../core/egress/model-wire.ts';
 import { exactJson, jsonBodyText } from '../../core/egress/wires/exact-json.ts';
 import { jsonText } from '../../core/egress/wires/members.ts';
@@ -162,7 +162,7 @@ export class McpCall implements LaneCall {
   /** The first event of the older transport, with the address of the lane in place of the server's. */
   #announced(frame: Frame): Frame {
     const { lane, memory } = this.#options;
-    const data = mcpLanePath(lanePathOf(lane), lane.upstream, frame.data ?? '');
+    const data = addressOnLane(lane, frame.data ?? '', lane.upstream.pathname + lane.upstream.search);
     if (data === null) return frame;
     this.#endpoint = data;
     if (this.#write !== null) memory.open(data, this.#write);
