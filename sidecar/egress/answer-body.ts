@@ -1,5 +1,6 @@
 import type { Frame } from '../../core/egress/model-wire.ts';
 import { createLineFrames, createSseFrames, type FrameSplitter } from '../../core/egress/sse-frames.ts';
+import { ShortJson } from '../../core/egress/short-json.ts';
 import { jsonBodyOf } from '../../core/egress/wires/exact-json.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { FramesStep, LaneCall, OwnResponse, Treatment, UnreadReason, WholeStep } from './lane-call.ts';
@@ -7,7 +8,8 @@ import type { FramesStep, LaneCall, OwnResponse, Treatment, UnreadReason, WholeS
 /** What passes now. `isChanged`: the body is not the upstream's; `length`: its length, if known. `isOver`: nothing follows. */
 export type AnswerStep =
   | { chunks: readonly Buffer[]; isChanged: boolean; length?: number; isOver?: true }
-  | { respond: OwnResponse };
+  /** null: the response has begun, and ends here, incomplete. */
+  | { respond: OwnResponse | null };
 
 export interface AnswerLimits {
   maxBytes: number;
@@ -20,6 +22,9 @@ export interface AnswerLimits {
 /** Bytes of a stream that the memory of every call includes. */
 const ORDINARY_BYTES = 16 * 1024;
 
+/** A body or a frame that is larger than what is parsed is held up to this many times as much. */
+const HELD_PARTS = 4;
+
 /** The bytes that count towards the budget of the lanes. */
 export const countedBytes = (heldBytes: number): number => Math.max(0, heldBytes - ORDINARY_BYTES);
 
@@ -30,15 +35,14 @@ export class AnswerBody {
   readonly #call: LaneCall | null;
   readonly #limits: AnswerLimits;
   readonly #splitter: FrameSplitter | null;
-  /** The body so far; null: it is not collected. */
-  #store: ChunkStore | null;
+  readonly #whole: WholeBody | null;
   /** Reserved bytes of an incomplete frame. */
   #framed = 0;
 
   constructor(treatment: Treatment, call: LaneCall | null, limits: AnswerLimits) {
     this.#call = call;
     this.#limits = limits;
-    this.#store = treatment.kind === 'whole' ? new ChunkStore() : null;
+    this.#whole = treatment.kind === 'whole' && call !== null ? new WholeBody(call, limits) : null;
     this.#splitter =
       treatment.kind === 'frames'
         ? (treatment.format === 'sse' ? createSseFrames : createLineFrames)(limits.maxBytes)
@@ -51,50 +55,115 @@ export class AnswerBody {
 
   push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
     if (this.#splitter !== null) return this.#filter(this.#framesOf(chunk, this.#splitter), false);
-    if (this.#store === null) return { chunks: [chunk], isChanged: false };
-    const store = this.#store;
-    store.add(chunk);
-    if (store.bytes <= this.#limits.maxBytes && this.#limits.keep(chunk.length)) return NOTHING;
-    this.#limits.onUnread('size');
-    this.#store = null;
-    return { chunks: [store.take()], isChanged: false };
+    return this.#whole?.push(chunk) ?? { chunks: [chunk], isChanged: false };
   }
 
   end(): AnswerStep | Promise<AnswerStep> {
     if (this.#splitter !== null) return this.#filter(this.#splitter.end(), true);
-    const raw = this.#store?.take();
-    if (raw === undefined || this.#call === null) return NOTHING;
-    const step = this.#call.whole(jsonBodyOf(raw), raw);
-    return step instanceof Promise ? step.then((late) => wholeStep(late, raw)) : wholeStep(step, raw);
+    return this.#whole?.end() ?? NOTHING;
   }
 
-  /** The frames that end in this chunk. Without memory for the next one, it passes unread. */
+  /** The frames that end in this chunk, and the part of the next one for which there is no memory. */
   #framesOf(chunk: Buffer, splitter: FrameSplitter): readonly Frame[] {
     const frames = splitter.push(chunk);
+    const { keep, maxBytes } = this.#limits;
     const more = countedBytes(splitter.heldBytes) - this.#framed;
-    if (more === 0) return frames;
-    if (this.#limits.keep(more)) {
-      this.#framed += more;
-      return frames;
-    }
-    this.#limits.onUnread('size');
-    this.#limits.keep(-this.#framed);
-    this.#framed = 0;
-    return [...frames, ...splitter.skip()];
+    if (more !== 0 && (splitter.heldBytes > HELD_PARTS * maxBytes || !keep(more))) {
+      frames.push(...splitter.part());
+      keep(-this.#framed);
+      this.#framed = 0;
+    } else this.#framed += more;
+    return frames;
   }
 
   #filter(frames: readonly Frame[], isEnd: boolean): AnswerStep | Promise<AnswerStep> {
     if (this.#call === null || (frames.length === 0 && !isEnd)) return NOTHING;
+    if (frames.some(isUnread)) this.#limits.onUnread('size');
     const step = this.#call.frames(frames, isEnd);
     return step instanceof Promise ? step.then(framesStep) : framesStep(step);
   }
 }
 
-function wholeStep(step: WholeStep, raw: Buffer): AnswerStep {
-  if ('respond' in step) return step;
-  if (step.body === null) return { chunks: [raw], isChanged: false };
-  const body = Buffer.from(step.body);
-  return { chunks: [body], isChanged: true, length: body.length };
+const isUnread = ({ part, data }: Frame): boolean => part !== undefined && data === null;
+
+/** A body that is read as one JSON document. Of a large one, parts pass that end with a long string. */
+class WholeBody {
+  readonly #call: LaneCall;
+  readonly #limits: AnswerLimits;
+  readonly #store = new ChunkStore();
+  /** Of a large body. */
+  #short: ShortJson | null = null;
+  #reserved = 0;
+  /** The rest passes as it arrives. */
+  #isUnread = false;
+
+  constructor(call: LaneCall, limits: AnswerLimits) {
+    this.#call = call;
+    this.#limits = limits;
+  }
+
+  push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
+    if (this.#isUnread) return { chunks: [chunk], isChanged: false };
+    const { maxBytes, keep } = this.#limits;
+    const store = this.#store;
+    store.add(chunk);
+    if (this.#short !== null) this.#short.add(chunk);
+    else if (store.bytes > maxBytes) this.#shorten();
+    const hasRoom = store.bytes <= HELD_PARTS * maxBytes && keep(chunk.length);
+    if (hasRoom) this.#reserved += chunk.length;
+    return hasRoom && this.#short?.isTooLong !== true ? NOTHING : this.#part();
+  }
+
+  end(): AnswerStep | Promise<AnswerStep> {
+    if (this.#isUnread) return NOTHING;
+    const raw = this.#store.take();
+    const short = this.#short;
+    const text = short === null ? raw : short.bytes;
+    const step = this.#call.whole(jsonBodyOf(text), text);
+    const done = (late: WholeStep): AnswerStep => this.#done(late, raw);
+    return step instanceof Promise ? step.then(done) : done(step);
+  }
+
+  #done(step: WholeStep, raw: Buffer): AnswerStep {
+    if ('respond' in step) return step;
+    if (step.body === null) return { chunks: [raw], isChanged: false };
+    // The begin of the body has passed, so it cannot be changed any more.
+    if ((this.#short?.passed ?? 0) > 0) return { respond: null };
+    const body = this.#short?.restore(step.body, raw) ?? Buffer.from(step.body);
+    return { chunks: [body], isChanged: true, length: body.length };
+  }
+
+  #shorten(): ShortJson {
+    const held = this.#store.take();
+    this.#store.add(held);
+    const short = new ShortJson(this.#limits.maxBytes);
+    short.add(held);
+    this.#short = short;
+    return short;
+  }
+
+  /** There is no room for the body: what passes of it now. */
+  #part(): AnswerStep | Promise<AnswerStep> {
+    const part = (this.#short ?? this.#shorten()).part();
+    if (part === null) {
+      this.#isUnread = true;
+      this.#limits.onUnread('size');
+    } else if (part.prefix === null) return this.#pass(part.bytes);
+    const prefix = part?.prefix ?? null;
+    const response = this.#call.part?.(prefix === null ? undefined : jsonBodyOf(prefix)) ?? null;
+    const done = (late: OwnResponse | null): AnswerStep =>
+      late === null ? this.#pass(part?.bytes ?? Infinity) : { respond: late };
+    return response instanceof Promise ? response.then(done) : done(response);
+  }
+
+  #pass(bytes: number): AnswerStep {
+    const held = this.#store.take();
+    const [chunk, rest] = [held.subarray(0, bytes), held.subarray(bytes)];
+    if (rest.length > 0) this.#store.add(rest);
+    this.#limits.keep(Math.min(0, rest.length - this.#reserved));
+    this.#reserved = Math.min(this.#reserved, rest.length);
+    return { chunks: [chunk], isChanged: false };
+  }
 }
 
 function framesStep(step: FramesStep): AnswerStep {

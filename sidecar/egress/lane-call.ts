@@ -96,7 +96,12 @@ export interface LaneCall {
   /** Called first for each response. The body to send once more instead of this response; null: the response stands. */
   refused?(status: number): Buffer | null;
   head(head: AnswerHead): Treatment;
-  /** `body`: undefined if `raw` is not JSON. */
+  /**
+   * A part of a large body may pass now. `body`: the document so far; undefined: it cannot be read, and all of it passes unread. A
+   * response: it must not pass. Absent: it always passes.
+   */
+  part?(body: unknown): OwnResponse | null | Promise<OwnResponse | null>;
+  /** `body`: undefined if `raw` is not JSON. Of a large body, both have marks in place of long strings. */
   whole(body: unknown, raw: Buffer): WholeStep | Promise<WholeStep>;
   /** `isEnd`: the upstream's response has ended after these frames. */
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep>;

@@ -39,8 +39,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   #stream: Readable | null = null;
   readonly #writer: ResponseWriter;
   readonly #stuck: Stuck;
-  readonly #arrivedAt: Date;
-  readonly #arrivedAtMs: number;
+  readonly #arrived: { at: Date; ms: number };
   #control: UpstreamRequestHandle | null = null;
   #answer: AnswerBody | null = null;
   /** Head of the upstream's response. */
@@ -56,8 +55,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#context = context;
     this.#client = client;
     this.#input = input;
-    this.#arrivedAt = context.clock.now();
-    this.#arrivedAtMs = context.clock.monotonicMs();
+    this.#arrived = { at: context.clock.now(), ms: context.clock.monotonicMs() };
     this.#entry = context.join(client.rawHeaders);
     this.#call = createCall({
       ...context.calls,
@@ -259,11 +257,8 @@ export class LaneExchange implements UpstreamHandler, Source {
     const client = this.#client;
     if (client.response.headersSent || this.#head === null) return true;
     const { status, message, raw } = this.#head;
-    const headers = withViolations(
-      clientHeaders(raw, isChanged, this.#input),
-      this.#call?.facts.violations ?? [],
-    );
-    if (length !== undefined) headers.push('Content-Length', String(length));
+    const own = clientHeaders(raw, { isChanged, length }, this.#input);
+    const headers = withViolations(own, this.#call?.facts.violations ?? []);
     if (this.#context.isDraining()) client.response.shouldKeepAlive = false;
     try {
       client.writeHead(status, message, headers);
@@ -302,12 +297,7 @@ export class LaneExchange implements UpstreamHandler, Source {
       return;
     }
     this.#context.log.failed(route.lane.id);
-    if (client.response.headersSent) {
-      this.#isOver = true;
-      client.cut(this.#writer);
-      return;
-    }
-    if (!isInternal) this.#logFailure(failure);
+    if (!isInternal && !client.response.headersSent) this.#logFailure(failure);
     this.#respond(failureOf(route.lane, failure.kind));
   }
 
@@ -315,11 +305,15 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#input.open.outages.failed(failure, this.#entry?.requestId ?? null);
   }
 
-  /** Responds in place of the upstream. */
-  #respond(response: OwnResponse): void {
+  /** Responds in place of the upstream. A response that has begun ends here, incomplete. */
+  #respond(response: OwnResponse | null): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#control?.abort();
+    if (response === null || this.#client.response.headersSent) {
+      this.#client.cut(this.#writer);
+      return;
+    }
     // The rest of the body is read and dropped.
     this.#stream?.unpipe();
     respondWith(this.#client, response, this.#call?.facts.violations ?? []);
@@ -358,8 +352,8 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#context.log.add({
       ...{ route, statusCode, method: this.#client.method, entry: this.#entry },
       facts: this.#call?.facts ?? NO_FACTS,
-      at: this.#arrivedAt,
-      durationMs: this.#context.clock.monotonicMs() - this.#arrivedAtMs,
+      at: this.#arrived.at,
+      durationMs: this.#context.clock.monotonicMs() - this.#arrived.ms,
     });
   }
 }

@@ -35,11 +35,11 @@ export function upstreamHeaders(raw: HeaderList, { host, isRead, isWhole }: Requ
 
 /**
  * The headers of a response to the client, with addresses on the lane in place of those at the upstream: the client would leave the
- * lane with its next request. `isChanged`: the body is not the upstream's.
+ * lane with its next request. `isChanged`: the body is not the upstream's; `length`: its length, if known.
  */
 export function clientHeaders(
   raw: HeaderList,
-  isChanged: boolean,
+  { isChanged, length }: { isChanged: boolean; length?: number | undefined },
   { open, route }: Pick<Admitted, 'open' | 'route'>,
 ): string[] {
   let hasAddress = false;
@@ -47,6 +47,7 @@ export function clientHeaders(
     hasAddress ||= ADDRESSES.has(name);
     return name === 'trailer' || (isChanged && isOfTheBody(name));
   });
+  if (length !== undefined) headers.push('Content-Length', String(length));
   if (!hasAddress) return headers;
   return pairsOf(headers).flatMap(([name, value]) => {
     const lower = name.toLowerCase();

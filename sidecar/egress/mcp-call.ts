@@ -155,7 +155,7 @@ export class McpCall implements LaneCall {
 
   #frame(frame: Frame): Frame {
     if (frame.event === 'endpoint' && this.#endpoint === null) return this.#announced(frame);
-    if (frame.data !== null && frame.data !== '') this.#read(jsonOf(frame.data));
+    if (frame.data !== null && frame.data !== '' && frame.part !== 'begin') this.#read(jsonOf(frame.data));
     return frame;
   }
 

@@ -1,3 +1,4 @@
+import { POLICY_UNAVAILABLE } from '../../core/egress/fail-modes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { Frame, Json, ModelAnswer, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';
 import { exactJson, jsonBodyText } from '../../core/egress/wires/exact-json.ts';
@@ -111,6 +112,8 @@ export class ModelCall implements LaneCall {
       ...{ keep: this.#options.keep, isEngineRemote: this.#isEngineRemote },
       isFailing: this.#isFailing,
       message: REMOVED,
+      blocks: this.#options.policy.blocks,
+      onUnread: () => this.#noteUnread(),
       deny: () => this.#denyAnswer(),
       errorFrame: () => this.#errorFrame(),
     });
@@ -124,15 +127,32 @@ export class ModelCall implements LaneCall {
       return { body: null };
     }
     const answer: Json | readonly unknown[] = body;
-    this.#answer = isRecord(answer)
-      ? this.#wire.readAnswer(answer)
-      : filterList(this.#wire, answer, { judge: () => 'pass', message: REMOVED, removeUsage: false }).answer;
+    this.#answer = this.#read(answer);
     if (this.#answer.toolCalls.length === 0) return { body: null };
     const verdicts = this.#needVerdicts();
     verdicts.collectAll(this.#answer);
     const { pending } = verdicts;
     const decide = (): WholeStep => this.#decideWhole(answer, raw);
     return pending === null ? decide() : pending.then(decide);
+  }
+
+  part(body: unknown): OwnResponse | null | Promise<OwnResponse | null> {
+    if (!this.#options.policy.blocks || this.#wire.name === 'embeddings') return null;
+    if (!isRecord(body) && !Array.isArray(body)) return this.#denyUnread();
+    this.#answer = this.#read(body);
+    const { toolCalls } = this.#answer;
+    const verdicts = this.#needVerdicts();
+    verdicts.collectAll({ toolCalls, isComplete: true });
+    const { pending } = verdicts;
+    const decide = (): OwnResponse | null =>
+      toolCalls.some((call) => verdicts.judge(call) !== 'pass') ? this.#denyAnswer() : null;
+    return pending === null ? decide() : pending.then(decide);
+  }
+
+  #read(body: Json | readonly unknown[]): ModelAnswer {
+    return isRecord(body)
+      ? this.#wire.readAnswer(body)
+      : filterList(this.#wire, body, { judge: () => 'pass', message: REMOVED, removeUsage: false }).answer;
   }
 
   #decideWhole(body: Json | readonly unknown[], raw: Buffer): WholeStep {
@@ -253,13 +273,26 @@ export class ModelCall implements LaneCall {
     this.facts.outcome = strongest(this.facts.outcome, outcome);
   }
 
+  /** Without a verdict, as if the engine could not evaluate it. */
+  #denyUnread(): OwnResponse {
+    this.#noteUnread();
+    return this.#denyAnswer();
+  }
+
+  #noteUnread(): void {
+    this.facts.violations = [...new Set([...this.facts.violations, POLICY_UNAVAILABLE])];
+    this.facts.outcome = 'deny';
+  }
+
   #denyAnswer(): OwnResponse {
     this.#noteVerdicts();
+    this.facts.isBlocked = true;
     return this.#denial(this.facts.violations);
   }
 
   #errorFrame(): string {
     this.#noteVerdicts();
+    this.facts.isBlocked = true;
     const [code = 'policy_violation'] = this.facts.violations;
     return this.#wire.streamError(code, this.#messageOf(this.facts.violations));
   }
