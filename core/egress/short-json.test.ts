@@ -76,7 +76,7 @@ test('a quote in a comment of an event does not hide the rest', () => {
   expect(short.bytes.toString()).toMatch(/^: it"s\nevent: a"b\ndata: \{"a":"x+~[0-9a-f-]+~0~"\}\n\n$/);
 });
 
-test('a document with too much besides long strings is too long, and is not kept', () => {
+test('a document with too much in addition to long strings is too long, and is not kept', () => {
   const short = shortOf(
     JSON.stringify(Array.from({ length: 100_000 }, (_, index) => index)),
     1_000,

@@ -45,7 +45,7 @@ export class ShortJson {
     this.#maxBytes = maxBytes;
   }
 
-  /** true: it has too much besides long strings, so it cannot be read. */
+  /** true: it has too much in addition to long strings, so it cannot be read. */
   get isTooLong(): boolean {
     return this.#length > this.#maxBytes;
   }

@@ -78,9 +78,12 @@ export class AnswerBody {
 
   #filter(frames: readonly Frame[], isEnd: boolean): AnswerStep | Promise<AnswerStep> {
     if (this.#call === null || (frames.length === 0 && !isEnd)) return NOTHING;
-    if (frames.some(isUnread)) this.#limits.onUnread('size');
     const step = this.#call.frames(frames, isEnd);
-    return step instanceof Promise ? step.then(framesStep) : framesStep(step);
+    const done = (late: FramesStep): AnswerStep => {
+      if ('frames' in late && late.frames.some(isUnread)) this.#limits.onUnread('size');
+      return framesStep(late);
+    };
+    return step instanceof Promise ? step.then(done) : done(step);
   }
 }
 
@@ -145,14 +148,16 @@ class WholeBody {
   /** There is no room for the body: what passes of it now. */
   #part(): AnswerStep | Promise<AnswerStep> {
     const part = (this.#short ?? this.#shorten()).part();
-    if (part === null) {
-      this.#isUnread = true;
-      this.#limits.onUnread('size');
-    } else if (part.prefix === null) return this.#pass(part.bytes);
+    if (part?.prefix === null) return this.#pass(part.bytes);
     const prefix = part?.prefix ?? null;
     const response = this.#call.part?.(prefix === null ? undefined : jsonBodyOf(prefix)) ?? null;
-    const done = (late: OwnResponse | null): AnswerStep =>
-      late === null ? this.#pass(part?.bytes ?? Infinity) : { respond: late };
+    const done = (late: OwnResponse | null): AnswerStep => {
+      if (late !== null) return { respond: late };
+      if (part !== null) return this.#pass(part.bytes);
+      this.#isUnread = true;
+      this.#limits.onUnread('size');
+      return this.#pass(Infinity);
+    };
     return response instanceof Promise ? response.then(done) : done(response);
   }
 

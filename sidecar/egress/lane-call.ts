@@ -48,8 +48,10 @@ export interface AnswerHead {
   status: number;
   /** Without parameters, in lower case; empty: none. */
   contentType: string;
-  /** The body has a content coding, so it cannot be read. */
+  /** The body has a content coding. */
   isEncoded: boolean;
+  /** The coding, if it can be decoded. */
+  coding: string | null;
 }
 
 /** Why a body passed unread. `route`: unknown route. `size`: too large. `form`: not in the form of the protocol, or coded. */
@@ -58,15 +60,15 @@ export type UnreadReason = (typeof UNREAD_REASONS)[number];
 
 /**
  * How the body of a response passes. `unread`: as it arrives. `whole`: after it was read as JSON. `frames`: frame by frame.
- * `isHeld`: the head is sent with the first frames that pass.
+ * `isHeld`: the head is sent with the first frames that pass. `coding`: the body is decoded, and sent without this coding.
  */
 export type Treatment =
   | {
       kind: 'unread';
       /** Absent: there is nothing to read, such as the body of an error. */ reason?: UnreadReason;
     }
-  | { kind: 'whole' }
-  | { kind: 'frames'; format: 'sse' | 'ndjson'; isHeld: boolean };
+  | { kind: 'whole'; coding?: string | null }
+  | { kind: 'frames'; format: 'sse' | 'ndjson'; isHeld: boolean; coding?: string | null };
 
 export const UNREAD: Treatment = { kind: 'unread' };
 

@@ -13,6 +13,7 @@ import {
   type UpstreamRequestHandle,
 } from '../proxy/upstream.ts';
 import { AnswerBody, type AnswerStep } from './answer-body.ts';
+import { DecodedBody } from './answer-decoder.ts';
 import { createCall } from './create-call.ts';
 import { readBody, unread } from './lane-body.ts';
 import { NO_FACTS, UNREAD, type LaneCall, type OwnResponse } from './lane-call.ts';
@@ -20,7 +21,7 @@ import type { RequestStep, UnreadReason } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
-import { answerHead, clientHeaders, isPlainJson, upstreamHeaders } from './lane-headers.ts';
+import { answerHead, clientHeaders, isPlainJson, upstreamHeaders, withoutCoding } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
 
 const IGNORED = (): void => undefined;
@@ -41,7 +42,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   readonly #stuck: Stuck;
   readonly #arrived: { at: Date; ms: number };
   #control: UpstreamRequestHandle | null = null;
-  #answer: AnswerBody | null = null;
+  #answer: AnswerBody | DecodedBody | null = null;
   /** Head of the upstream's response. */
   #head: { status: number; message: string; raw: HeaderList } | null = null;
   /** Events that wait for a step of the call; null: none is pending. */
@@ -205,11 +206,15 @@ export class LaneExchange implements UpstreamHandler, Source {
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
     const treatment = (hasBody ? this.#call?.head(answerHead(status, raw)) : null) ?? UNREAD;
     if (treatment.kind === 'unread' && treatment.reason !== undefined) this.#unread(treatment.reason);
-    this.#answer = new AnswerBody(treatment, this.#call, {
-      maxBytes: this.#context.load.maxEgressBody,
+    const { maxEgressBody: maxBytes } = this.#context.load;
+    const body = new AnswerBody(treatment, this.#call, {
+      maxBytes,
       keep: this.#keep,
       onUnread: this.#unread,
     });
+    const coding = treatment.kind === 'unread' ? null : (treatment.coding ?? null);
+    this.#answer = coding === null ? body : new DecodedBody(body, coding);
+    if (coding !== null) this.#head.raw = withoutCoding(raw);
     if (treatment.kind === 'unread' || (treatment.kind === 'frames' && !treatment.isHeld))
       this.#sendHead(treatment.kind === 'frames');
   }

@@ -1,5 +1,6 @@
 import { addressOnLane } from '../../core/egress/lane-addresses.ts';
 import { endToEnd, pairsOf, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
+import { codingOf } from './answer-decoder.ts';
 import type { AnswerHead } from './lane-call.ts';
 import type { Admitted } from './lane-entrance.ts';
 
@@ -77,9 +78,16 @@ export const http2Headers = (headers: HeaderList): Record<string, string | strin
 
 /** What a protocol reads of the head of a response. */
 export function answerHead(status: number, raw: HeaderList): AnswerHead {
-  const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
-  return { status, contentType: mediaTypeOf(raw), isEncoded };
+  const codings = valuesOf(raw, 'content-encoding');
+  const isEncoded = codings.some((coding) => coding.toLowerCase() !== 'identity');
+  return { status, contentType: mediaTypeOf(raw), isEncoded, coding: codingOf(codings) };
 }
+
+/** The head of a body that is sent without its content coding. */
+export const withoutCoding = (raw: HeaderList): string[] =>
+  pairsOf(raw).flatMap((pair) => (isOfTheCodedBody(pair[0].toLowerCase()) ? [] : pair));
+
+const isOfTheCodedBody = (name: string): boolean => name === 'content-encoding' || isOfTheBody(name);
 
 /** The content type without parameters, in lower case; empty: none. */
 function mediaTypeOf(raw: HeaderList): string {

@@ -1,4 +1,12 @@
-import { request as httpRequest } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import {
+  brotliCompressSync,
+  constants,
+  deflateSync,
+  gunzipSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Json } from '../../core/egress/model-wire.ts';
 import { createLineFrames, createSseFrames } from '../../core/egress/sse-frames.ts';
@@ -14,10 +22,10 @@ import { until } from '../../testing/proxy-rig.ts';
 import { VENDORS, type CallWire, type Received, type VendorAnswer } from '../../testing/vendor-streams.ts';
 
 const MIB = 1024 * 1024;
-/** A sidecar whose lanes parse 256 KiB and hold 1 MiB. */
-const SMALL = 16 * MIB;
+/** A sidecar whose lanes parse 64 KiB and hold 256 KiB. */
+const SMALL = 4 * MIB;
 /** Base64 of a picture that is held, and of one that is not. */
-const [HELD, TOO_LARGE] = [MIB / 2, 2 * MIB].map((bytes) => 'iVBORw0KGgo/'.repeat(bytes / 12)) as [
+const [HELD, TOO_LARGE] = [MIB / 8, MIB / 2].map((bytes) => 'iVBORw0KGgo/'.repeat(bytes / 12)) as [
   string,
   string,
 ];
@@ -40,6 +48,7 @@ const FORBIDDEN: VendorAnswer = {
   calls: [{ name: 'delete_order', input: '{"id":"2"}' }, SEARCH],
 };
 const USAGE = { promptTokens: 31, completionTokens: 5 };
+const OF_ALLOWED = { blocked: false, usage: USAGE, toolsCalled: ['search'], violations: [] };
 
 /** The document with a picture as its first or its last member. */
 const withPicture = {
@@ -68,13 +77,15 @@ interface Seen {
   status: number;
   /** Also of a response that is cut. */
   body: string;
+  bytes: Buffer;
   isComplete: boolean;
-  violations: string | undefined;
+  headers: IncomingHttpHeaders;
 }
 
-function ask(wire: CallWire, isStream: boolean): Promise<Seen> {
+function ask(wire: CallWire, isStream: boolean, other?: string): Promise<Seen> {
   const [target, marker] = TARGETS[wire];
-  const path = isStream && marker !== '' ? target.replace(':g', ':streamG').concat('?alt=sse') : target;
+  const usual = isStream && marker !== '' ? target.replace(':g', ':streamG').concat('?alt=sse') : target;
+  const path = other ?? usual;
   const options = { host: '127.0.0.1', port: rig.port, path, method: 'POST', agent: false } as const;
   const body = { model: 'gpt-5', stream: isStream, stream_options: { include_usage: true } };
   return new Promise((resolve, reject) => {
@@ -84,11 +95,9 @@ function ask(wire: CallWire, isStream: boolean): Promise<Seen> {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
         response.on('close', () => {
-          const violations = response.headers['x-platform-policy-violations'];
-          resolve({
-            ...{ status: response.statusCode ?? 0, isComplete: response.complete },
-            ...{ body: Buffer.concat(chunks).toString(), violations: violations as string | undefined },
-          });
+          const bytes = Buffer.concat(chunks);
+          const { statusCode: status = 0, headers, complete: isComplete } = response;
+          resolve({ status, headers, isComplete, bytes, body: bytes.toString() });
         });
       },
     );
@@ -97,21 +106,31 @@ function ask(wire: CallWire, isStream: boolean): Promise<Seen> {
 }
 
 /** The vendor sends this in pieces. */
-function answer(wire: CallWire, isStream: boolean, body: string): void {
+function answer(wire: CallWire, isStream: boolean, text: string, encode?: Encode): void {
   const type = !isStream
     ? 'application/json'
     : wire === 'ollama'
       ? 'application/x-ndjson'
       : 'text/event-stream';
+  const body = Buffer.from(text);
+  const [coding, bytes] = encode === undefined ? [null, body] : encode(body);
+  const length = !isStream && { 'content-length': bytes.length };
+  const headers = { 'content-type': type, ...length, ...(coding !== null && { 'content-encoding': coding }) };
   rig.vendor.answer = (_seen, response) => {
-    response.writeHead(200, {
-      'content-type': type,
-      ...(!isStream && { 'content-length': Buffer.byteLength(body) }),
-    });
-    for (let at = 0; at < body.length; at += 100_000) response.write(body.slice(at, at + 100_000));
+    response.writeHead(200, headers);
+    for (let at = 0; at < bytes.length; at += 50_000) response.write(bytes.subarray(at, at + 50_000));
     response.end();
   };
 }
+
+type Encode = (body: Buffer) => [coding: string, body: Buffer];
+const CODINGS: readonly Encode[] = [
+  (body) => ['gzip', gzipSync(body)],
+  (body) => ['GZip', gzipSync(body)],
+  (body) => ['deflate', deflateSync(body)],
+  (body) => ['br', brotliCompressSync(body)],
+  (body) => ['zstd', zstdCompressSync(body)],
+];
 
 const received = (wire: CallWire, isStream: boolean, body: string): Received => {
   const splitter = wire === 'ollama' ? createLineFrames(64 * MIB) : createSseFrames(64 * MIB);
@@ -142,56 +161,53 @@ describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
   describe.each(WIRES)('a body of %s with a picture', (wire) => {
     const whole = (from: VendorAnswer): string => JSON.stringify(VENDORS[wire].whole(from));
 
-    test.each(PLACES)('as its %s member that is held loses only the forbidden call', async (place) => {
+    test('that is held loses only the forbidden call', async () => {
       await start(engineOf(engine));
-      answer(wire, false, withPicture[place](whole(FORBIDDEN), HELD));
-      const { status, body, violations } = await ask(wire, false);
-      expect([status, violations]).toEqual([200, 'tool_not_declared']);
-      expect(received(wire, false, body).calls).toEqual([SEARCH]);
-      expect(JSON.parse(body)).toMatchObject({ picture: HELD });
-      expect(await logged(1)).toMatchObject({ blocked: true, usage: USAGE, statusCode: 200 });
+      for (const [index, place] of PLACES.entries()) {
+        answer(wire, false, withPicture[place](whole(FORBIDDEN), HELD));
+        const { status, body, headers } = await ask(wire, false);
+        expect([status, headers['x-platform-policy-violations']]).toEqual([200, 'tool_not_declared']);
+        expect(received(wire, false, body).calls).toEqual([SEARCH]);
+        expect(JSON.parse(body)).toMatchObject({ picture: HELD });
+        expect(await logged(index + 1)).toMatchObject({ blocked: true, usage: USAGE, statusCode: 200 });
+      }
       await expectFreeMemory();
     });
 
-    test.each(PLACES)(
-      'as its %s member that is not held does not deliver the forbidden call',
-      async (place) => {
-        await start(engineOf(engine));
+    test('that is not held does not deliver the forbidden call', async () => {
+      await start(engineOf(engine));
+      for (const [index, place] of PLACES.entries()) {
         answer(wire, false, withPicture[place](whole(FORBIDDEN), TOO_LARGE));
         const { status, body, isComplete } = await ask(wire, false);
         expect(body).not.toContain('"delete_order"');
         // After the picture, the response has begun: it is cut in front of the call.
         expect([status, isComplete]).toEqual(place === 'first' ? [200, false] : [403, true]);
-        expect(await logged(1)).toMatchObject({
+        expect(await logged(index + 1)).toMatchObject({
           ...{ blocked: true, violations: ['tool_not_declared'], toolsCalled: ['delete_order', 'search'] },
         });
-        await expectFreeMemory();
-      },
-    );
+      }
+      await expectFreeMemory();
+    });
 
-    test.each([...PLACES])(
-      'as its %s member passes byte for byte without a forbidden call',
-      async (place) => {
-        await start(engineOf(engine));
-        for (const [index, picture] of [HELD, TOO_LARGE].entries()) {
-          const sent = withPicture[place](whole(ALLOWED), picture);
-          answer(wire, false, sent);
-          expect(await ask(wire, false)).toEqual({
-            status: 200,
-            body: sent,
-            isComplete: true,
-            violations: undefined,
-          });
-          const expected = { blocked: false, usage: USAGE, toolsCalled: ['search'], violations: [] };
-          expect(await logged(index + 1)).toMatchObject(expected);
-        }
-        expect(rig.egress.log.counts.get(rig.egress.log.newest()[0]!.lane)?.unread.size).toBe(0);
-        await expectFreeMemory();
-      },
-    );
+    test('passes byte for byte without a forbidden call', async () => {
+      await start(engineOf(engine));
+      const pictures = PLACES.flatMap((place) =>
+        [HELD, TOO_LARGE].map((picture) => [place, picture] as const),
+      );
+      for (const [index, [place, picture]] of pictures.entries()) {
+        const sent = withPicture[place](whole(ALLOWED), picture);
+        answer(wire, false, sent);
+        const { status, body, isComplete, headers } = await ask(wire, false);
+        expect([status, body === sent, isComplete]).toEqual([200, true, true]);
+        expect(headers['x-platform-policy-violations']).toBeUndefined();
+        expect(await logged(index + 1)).toMatchObject(OF_ALLOWED);
+      }
+      expect(rig.egress.log.counts.get(rig.egress.log.newest()[0]!.lane)?.unread.size).toBe(0);
+      await expectFreeMemory();
+    });
   });
 
-  describe.each(WIRES)('a stream of %s with a picture', (wire) => {
+  describe.each(WIRES)('a stream of %s with a picture in one of its events', (wire) => {
     const events = VENDORS[wire].stream(FORBIDDEN);
     const isForbidden = (each: string): boolean => each.includes('delete_order');
     const first = events.findIndex(isForbidden);
@@ -200,54 +216,41 @@ describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
       PLACES.map((place) => [at, place] as const),
     );
 
-    test.each(cases)(
-      'in event %d that is held, as its %s member, loses only the forbidden call',
-      async (at, place) => {
-        await start(engineOf(engine));
+    test('that is held loses only the forbidden call', async () => {
+      await start(engineOf(engine));
+      for (const [index, [at, place]] of cases.entries()) {
         answer(wire, true, streamWith(events, at, place, HELD));
         const { body } = await ask(wire, true);
         expect(body).not.toContain('delete_order');
         expect(received(wire, true, body).calls).toEqual([SEARCH]);
         // An event that is only the call is removed with all of its members.
         if (wire === 'responses' ? at !== first : at < first) expect(body).toContain(HELD);
-        expect(await logged(1)).toMatchObject({
-          blocked: true,
-          usage: USAGE,
-          violations: ['tool_not_declared'],
-        });
-        await expectFreeMemory();
-      },
-    );
+        const expected = { blocked: true, usage: USAGE, violations: ['tool_not_declared'] };
+        expect(await logged(index + 1)).toMatchObject(expected);
+      }
+      await expectFreeMemory();
+    });
 
-    test.each(cases)(
-      'in event %d that is not held, as its %s member, does not deliver the call',
-      async (at, place) => {
-        await start(engineOf(engine));
+    test('that is not held does not deliver the forbidden call', async () => {
+      await start(engineOf(engine));
+      for (const [index, [at, place]] of cases.entries()) {
         answer(wire, true, streamWith(events, at, place, TOO_LARGE));
         const { body } = await ask(wire, true);
         expect(body).not.toContain('delete_order');
-        expect(await logged(1)).toMatchObject({ blocked: true, violations: ['tool_not_declared'] });
-        await expectFreeMemory();
-      },
-    );
+        expect(await logged(index + 1)).toMatchObject({ blocked: true, violations: ['tool_not_declared'] });
+      }
+      await expectFreeMemory();
+    });
 
     test('passes byte for byte without a forbidden call', async () => {
       await start(engineOf(engine));
-      const allowed = VENDORS[wire].stream(ALLOWED);
-      let count = 0;
-      for (const [at, each] of allowed.entries()) {
-        if (each.includes('[DONE]')) continue;
-        const sent = streamWith(
-          allowed,
-          at,
-          at % 2 === 0 ? 'first' : 'last',
-          at % 3 === 0 ? HELD : TOO_LARGE,
-        );
+      const allowed = VENDORS[wire].stream(ALLOWED).filter((each) => !each.includes('[DONE]'));
+      for (const at of allowed.keys()) {
+        const [place, picture] = [PLACES[at % 2] ?? 'last', at % 3 === 0 ? HELD : TOO_LARGE];
+        const sent = streamWith(allowed, at, place, picture);
         answer(wire, true, sent);
         expect((await ask(wire, true)).body === sent).toBe(true);
-        count += 1;
-        const expected = { blocked: false, usage: USAGE, toolsCalled: ['search'], violations: [] };
-        expect(await logged(count)).toMatchObject(expected);
+        expect(await logged(at + 1)).toMatchObject(OF_ALLOWED);
       }
       await expectFreeMemory();
     });
@@ -275,5 +278,161 @@ describe.each(WIRES)('in the mode track, %s', (wire) => {
       });
     }
     await expectFreeMemory();
+  });
+});
+
+describe.each([false, true])('a coded answer (stream: %s)', (isStream) => {
+  const text = (from: VendorAnswer, picture: string): string =>
+    isStream
+      ? streamWith(
+          VENDORS.responses.stream(from),
+          VENDORS.responses.stream(from).length - 1,
+          'first',
+          picture,
+        )
+      : withPicture.first(JSON.stringify(VENDORS.responses.whole(from)), picture);
+
+  test.each(CODINGS.map((encode) => [encode(Buffer.of())[0], encode] as const))(
+    'with %s is decoded in the mode enforce',
+    async (_coding, encode) => {
+      await start();
+      let count = 0;
+      for (const picture of ['', HELD, TOO_LARGE]) {
+        answer('responses', isStream, text(FORBIDDEN, picture), encode);
+        const forbidden = await ask('responses', isStream);
+        expect(forbidden.body).not.toContain('"delete_order"');
+        expect(await logged((count += 1))).toMatchObject({
+          blocked: true,
+          violations: ['tool_not_declared'],
+        });
+        answer('responses', isStream, text(ALLOWED, picture), encode);
+        const allowed = await ask('responses', isStream);
+        expect([allowed.status, allowed.body === text(ALLOWED, picture)]).toEqual([200, true]);
+        expect(allowed.headers['content-encoding']).toBeUndefined();
+        expect(await logged((count += 1))).toMatchObject({
+          blocked: false,
+          usage: USAGE,
+          toolsCalled: ['search'],
+        });
+      }
+      await expectFreeMemory();
+    },
+  );
+
+  test('passes as it is in the mode track', async () => {
+    await start({ mode: 'track' });
+    answer('responses', isStream, text(FORBIDDEN, ''), (body) => ['gzip', gzipSync(body)]);
+    const { bytes, headers } = await ask('responses', isStream);
+    expect(headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(bytes).toString()).toBe(text(FORBIDDEN, ''));
+  });
+
+  test('that is not valid, or has twenty megabytes when it is decoded, ends the call', async () => {
+    await start();
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 5 };
+    const bomb = brotliCompressSync(Buffer.alloc(20 * MIB, ' '), { params });
+    for (const [index, body] of [Buffer.from('no gzip'), gzipSync('x').subarray(0, 15), bomb].entries()) {
+      answer('responses', isStream, '', () => [index === 2 ? 'br' : 'gzip', body]);
+      const { status, isComplete } = await ask('responses', isStream);
+      expect(isStream ? isComplete : status).toBe(isStream ? false : 502);
+    }
+    await expectFreeMemory();
+  });
+});
+
+describe('an answer with too much in addition to long strings', () => {
+  const logprobs = Array.from({ length: 3_000 }, (_, index) => ({
+    token: `t${index}`,
+    logprob: -index / 7,
+  }));
+  const text = JSON.stringify({ logprobs, ...VENDORS.chat.whole(ALLOWED) });
+  const stream = `data: {"choices":[]}\n\ndata: ${text}\n\ndata: [DONE]\n\n`;
+
+  test.each([
+    [false, text, 403],
+    [true, stream, 200],
+  ])('does not pass in the mode enforce (stream: %s)', async (isStream, sent, status) => {
+    await start();
+    answer('chat', isStream, sent);
+    const answered = await ask('chat', isStream);
+    expect(answered.status).toBe(status);
+    expect(answered.body).toContain('policy_unavailable');
+    expect(answered.body).not.toContain('"search"');
+    expect(await logged(1)).toMatchObject({
+      blocked: true,
+      violations: ['policy_unavailable'],
+      outcome: 'deny',
+    });
+    expect(rig.egress.log.counts.get('openai')?.unread.size).toBe(0);
+    await expectFreeMemory();
+  });
+
+  test.each([
+    [false, text],
+    [true, stream],
+  ])('passes unread in the mode track (stream: %s)', async (isStream, sent) => {
+    await start({ mode: 'track' });
+    answer('chat', isStream, sent);
+    expect((await ask('chat', isStream)).body === sent).toBe(true);
+    expect(await logged(1)).toMatchObject({ blocked: false, violations: [], usage: null });
+    expect(rig.egress.log.counts.get('openai')?.unread.size).toBe(1);
+  });
+
+  test('passes if the protocol has no calls of tools', async () => {
+    await start();
+    const sent = JSON.stringify({ data: Array.from({ length: 10_000 }, (_, index) => index / 3) });
+    answer('chat', false, sent);
+    const { status, body } = await ask('chat', false, '/openai/v1/embeddings');
+    expect([status, body === sent]).toEqual([200, true]);
+  });
+});
+
+test('a part that cannot be read on its own does not pass, because of a member with a long name', async () => {
+  await start();
+  const [call = ''] = VENDORS.gemini.stream({ text: '', calls: FORBIDDEN.calls });
+  for (const [index, isStream] of [true, false].entries()) {
+    const text = isStream ? call : call.replace('data: ', '');
+    answer('gemini', isStream, text.replace(/\}(?=\s*$)/, `,"${TOO_LARGE}":1}`));
+    const { body } = await ask('gemini', isStream);
+    expect(body).not.toContain('"delete_order"');
+    expect(await logged(index + 1)).toMatchObject({ blocked: true, violations: ['policy_unavailable'] });
+  }
+});
+
+test('with EGRESS_ON_FORBIDDEN_TOOL=fail a large event does not deliver the forbidden call', async () => {
+  await start({ onForbiddenTool: 'fail' });
+  const events = VENDORS.responses.stream(FORBIDDEN);
+  for (const [index, picture] of [HELD, TOO_LARGE].entries()) {
+    const last = VENDORS.responses.whole(FORBIDDEN);
+    const only = `data: ${JSON.stringify({ type: 'response.completed', response: last })}\n\n`;
+    for (const [at, sent] of [
+      streamWith(events, 0, 'first', picture),
+      withPicture.first(only, picture),
+    ].entries()) {
+      answer('responses', true, sent);
+      expect((await ask('responses', true)).body).not.toContain('"delete_order"');
+      expect(await logged(2 * index + at + 1)).toMatchObject({ blocked: true });
+    }
+  }
+  await expectFreeMemory();
+});
+
+test('a picture of 4 MiB in the last event of Responses passes the lanes of an injected sidecar', async () => {
+  await start({ memoryBytes: 192 * MIB });
+  const picture = 'iVBORw0KGgo/'.repeat((4 * MIB) / 12);
+  const item = { id: 'ig_1', type: 'image_generation_call', status: 'completed', result: picture };
+  const events = VENDORS.responses.stream(FORBIDDEN);
+  const last = JSON.parse(events.at(-1)!.replace(/^.*\ndata: /s, '')) as { response: { output: object[] } };
+  last.response.output.unshift(item);
+  const added = [{ type: 'response.output_item.done', output_index: 9, item }, last];
+  const tail = added.map((each) => `event: x\ndata: ${JSON.stringify(each)}\n\n`).join('');
+  answer('responses', true, events.slice(0, -1).join('') + tail);
+  const { body } = await ask('responses', true);
+  expect(body).not.toContain('delete_order');
+  expect(body.split(picture)).toHaveLength(3);
+  expect(await logged(1)).toMatchObject({
+    blocked: true,
+    usage: USAGE,
+    toolsCalled: ['delete_order', 'search'],
   });
 });

@@ -100,13 +100,15 @@ export class ModelCall implements LaneCall {
     return written;
   }
 
-  head({ status, contentType, isEncoded }: AnswerHead): Treatment {
+  head({ status, contentType, isEncoded, coding }: AnswerHead): Treatment {
     this.#isServed = status >= 200 && status < 300;
     if (!this.#isServed) return { kind: 'unread' };
     if (this.#isRepeated) this.#options.refused.add(this.#options.route, this.facts.model);
     const format = FORMATS[contentType];
-    if (isEncoded || format === undefined) return { kind: 'unread', reason: 'form' };
-    if (format === 'json') return { kind: 'whole' };
+    // Where nothing is removed, the bytes of the vendor pass.
+    const isReadable = !isEncoded || (coding !== null && this.#options.policy.blocks);
+    if (!isReadable || format === undefined) return { kind: 'unread', reason: 'form' };
+    if (format === 'json') return { kind: 'whole', coding };
     this.#stream = new ModelStream({
       ...{ wire: this.#wire, verdicts: this.#needVerdicts(), removeUsage: this.#addedUsage },
       ...{ keep: this.#options.keep, isEngineRemote: this.#isEngineRemote },
@@ -117,7 +119,7 @@ export class ModelCall implements LaneCall {
       deny: () => this.#denyAnswer(),
       errorFrame: () => this.#errorFrame(),
     });
-    return { kind: 'frames', format, isHeld: this.#isFailing };
+    return { kind: 'frames', format, isHeld: this.#isFailing, coding };
   }
 
   whole(body: unknown, raw: Buffer): WholeStep | Promise<WholeStep> {

@@ -6,6 +6,7 @@ import type {
   StreamFilter,
   ToolCall,
 } from '../../core/egress/model-wire.ts';
+import { isRecord, jsonOf } from '../../core/untrusted/fields.ts';
 import { countedBytes } from './answer-body.ts';
 import type { FramesStep, OwnResponse } from './lane-call.ts';
 import type { ToolVerdicts } from './tool-verdicts.ts';
@@ -118,8 +119,9 @@ export class ModelStream {
   /** After a removal, the event may have the removed call. */
   #mayBegin(frame: Frame): boolean {
     if (!this.#options.blocks) return true;
-    if (frame.data === null) this.#options.onUnread();
-    if (frame.data === null || this.hasRemoved || this.#filter.heldBytes > 0) return false;
+    const isRead = frame.data !== null && isRecord(jsonOf(frame.data));
+    if (!isRead) this.#options.onUnread();
+    if (!isRead || this.hasRemoved || this.#filter.heldBytes > 0) return false;
     this.#denied = this.#probe(frame, this.#options.verdicts.judge);
     return this.#denied.length === 0;
   }
