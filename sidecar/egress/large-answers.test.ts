@@ -14,6 +14,7 @@ import type { PolicyEngine } from '../../core/policy/engine.ts';
 import { builtinEngine, policyOf } from '../../core/policy/policy.ts';
 import {
   laneManifest,
+  post,
   startEgressRig,
   type EgressRig,
   type EgressRigOptions,
@@ -434,5 +435,34 @@ test('a picture of 4 MiB in the last event of Responses passes the lanes of an i
     blocked: true,
     usage: USAGE,
     toolsCalled: ['delete_order', 'search'],
+  });
+});
+
+describe('a tool of an MCP server that returns a picture', () => {
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'draw', arguments: {} } };
+  const result = (picture: string, isError: boolean): string =>
+    JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      result: { content: [{ type: 'image', data: picture }], isError },
+    });
+
+  test.each([
+    ['application/json', (text: string) => text],
+    ['text/event-stream', (text: string) => `event: message\ndata: ${text}\n\n`],
+  ])('in %s ran, unless its result is an error', async (type, form) => {
+    const servers = [{ name: 'files', url: 'https://files.example.com/mcp' }];
+    await start({ lanes: 'mcp:files=vendor/mcp', manifest: laneManifest({ mcp: { servers } }) });
+    for (const [index, picture] of [HELD, TOO_LARGE].entries())
+      for (const isError of [false, true]) {
+        const sent = form(result(picture, isError));
+        rig.vendor.answer = (_seen, response) =>
+          void response.writeHead(200, { 'content-type': type }).end(sent);
+        expect((await post(rig.port, '/mcp/files', call)).body === sent).toBe(true);
+        expect(await logged(2 * index + (isError ? 2 : 1))).toMatchObject({
+          ...{ toolsCalled: ['draw'], toolsExecuted: isError ? [] : ['draw'], blocked: false },
+        });
+      }
+    await expectFreeMemory();
   });
 });

@@ -82,6 +82,8 @@ describe.each(LOCATIONS)('a server that redirects with %s', (_name, location) =>
     await client.close();
     const ran = (): boolean => rig.egress.log.newest().some((call) => call.toolsExecuted.includes('buy'));
     await until(ran, 'the executed tool in the log');
+    const { toolsCalled } = rig.egress.log.facts().mcpServers.get('shop')!;
+    expect([...toolsCalled]).toEqual([['buy', 1]]);
   });
 });
 
