@@ -1,5 +1,8 @@
-/** Bytes of a string that are kept. Names, ids and most arguments are shorter. */
-export const MAX_STRING_BYTES = 16 * 1024;
+/**
+ * Bytes of a string that are kept. Names, ids and most arguments are shorter. Half of what a stream may hold without reserving memory:
+ * otherwise the begin of a string could be too much to hold before it is known to be long.
+ */
+export const MAX_STRING_BYTES = 8 * 1024;
 
 const [QUOTE, BACKSLASH, LF, CR, LETTER_U] = [0x22, 0x5c, 0x0a, 0x0d, 0x75] as const;
 /** Bytes that end a run of plain text in a string. No string of JSON has a line end: it ends a quote outside of JSON, as in a comment. */

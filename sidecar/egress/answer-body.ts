@@ -19,7 +19,7 @@ export interface AnswerLimits {
   onUnread(reason: UnreadReason): void;
 }
 
-/** Bytes of a stream that the memory of every call includes. */
+/** Bytes of a response that the memory of every call includes. */
 const ORDINARY_BYTES = 16 * 1024;
 
 /** A body or a frame that is larger than what is parsed is held up to this many times as much. */
@@ -107,14 +107,21 @@ class WholeBody {
 
   push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
     if (this.#isUnread) return { chunks: [chunk], isChanged: false };
-    const { maxBytes, keep } = this.#limits;
+    const { maxBytes } = this.#limits;
     const store = this.#store;
     store.add(chunk);
     if (this.#short !== null) this.#short.add(chunk);
     else if (store.bytes > maxBytes) this.#shorten();
-    const hasRoom = store.bytes <= HELD_PARTS * maxBytes && keep(chunk.length);
-    if (hasRoom) this.#reserved += chunk.length;
-    return hasRoom && this.#short?.isTooLong !== true ? NOTHING : this.#part();
+    const isHeld = store.bytes <= HELD_PARTS * maxBytes && this.#short?.isTooLong !== true;
+    return isHeld && this.#reserve() ? NOTHING : this.#part();
+  }
+
+  /** Reserves memory for what is held, or gives it back. false: there is none. */
+  #reserve(): boolean {
+    const bytes = countedBytes(this.#store.bytes);
+    if (!this.#limits.keep(bytes - this.#reserved)) return false;
+    this.#reserved = bytes;
+    return true;
   }
 
   end(): AnswerStep | Promise<AnswerStep> {
@@ -163,11 +170,10 @@ class WholeBody {
 
   #pass(bytes: number): AnswerStep {
     const held = this.#store.take();
-    const [chunk, rest] = [held.subarray(0, bytes), held.subarray(bytes)];
+    const rest = held.subarray(bytes);
     if (rest.length > 0) this.#store.add(rest);
-    this.#limits.keep(Math.min(0, rest.length - this.#reserved));
-    this.#reserved = Math.min(this.#reserved, rest.length);
-    return { chunks: [chunk], isChanged: false };
+    this.#reserve();
+    return { chunks: [held.subarray(0, bytes)], isChanged: false };
   }
 }
 

@@ -203,6 +203,8 @@ export class LaneExchange implements UpstreamHandler, Source {
       return;
     }
     this.#head = { status, message, raw };
+    // The request was sent, so its memory is free.
+    this.#keep(-this.#keptBytes);
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
     const treatment = (hasBody ? this.#call?.head(answerHead(status, raw)) : null) ?? UNREAD;
     if (treatment.kind === 'unread' && treatment.reason !== undefined) this.#unread(treatment.reason);
