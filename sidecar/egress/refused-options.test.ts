@@ -48,6 +48,7 @@ describe('an option of the lane that the vendor refuses', () => {
     await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
     expect(rig.egress.log.newest()).toMatchObject([{ statusCode: 200, usage: null, violations: [] }]);
     expect(rig.egress.log.counts.get('openai')).toMatchObject({ withoutUsage: 1, failed: 0 });
+    expect(rig.audit.answersWithoutUsage).toBe(1);
     expect(rig.egress.reservations.total.tokens).toBe(Math.ceil(ASK.length / 4));
   });
 
