@@ -1,7 +1,7 @@
 import { detached } from '../untrusted/fields.ts';
 import { setNewest } from '../untrusted/set-newest.ts';
+import { absolutePathIn, mcpUpstreamPath } from './lane-addresses.ts';
 import { isVendorItself, lanePathOf, type Lane, type LaneKind } from './lanes.ts';
-import { mcpUpstreamPath } from './mcp-paths.ts';
 import type { WireName } from './model-wire.ts';
 
 /** What a lane does with one request. */
@@ -145,7 +145,7 @@ function laneRoute(lane: Lane, method: string, rest: string): LaneRoute {
       upstreamPath: mcpUpstreamPath(lane.upstream, rest),
     };
   const [path, query] = splitQuery(rest);
-  const upstreamPath = upstreamPathOf(lane, RULES[lane.kind], path);
+  const upstreamPath = absolutePathIn(path) ?? upstreamPathOf(lane, RULES[lane.kind], path);
   const found = method === 'POST' ? wireOf(lane.kind, upstreamPath) : null;
   return {
     ...(found ?? { wire: null, model: null, isStream: false }),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { mcpDenial, readMcpAnswers, readMcpRequest, type McpRequest } from './mcp-messages.ts';
-import { mcpLanePath, mcpUpstreamPath } from './mcp-paths.ts';
+import { mcpUpstreamPath } from './lane-addresses.ts';
 
 const call = (id: number | string | undefined, name: unknown, args: unknown = { path: '/a' }) => ({
   jsonrpc: '2.0',
@@ -189,21 +189,5 @@ describe('paths', () => {
     ['/~/messages?session=1', '/messages?session=1'],
   ])('%j below the lane is %s at the upstream', (rest, expected) => {
     expect(mcpUpstreamPath(upstream, rest)).toBe(expected);
-  });
-
-  test.each([
-    ['/messages?session=1', '/mcp/tools/~/messages?session=1'],
-    ['messages', '/mcp/tools/~/base/messages'],
-    ['https://tools.example.com/m', '/mcp/tools/~/m'],
-    ['https://other.example.com/m', null],
-    ['//other.example.com/m', null],
-    ['http://[', null],
-  ])('the endpoint %s is %s at the lane', (endpoint, expected) => {
-    expect(mcpLanePath('/mcp/tools', upstream, endpoint)).toBe(expected);
-  });
-
-  test('both directions agree', () => {
-    const path = mcpLanePath('/mcp/tools', upstream, '/messages?session=1') ?? '';
-    expect(mcpUpstreamPath(upstream, path.slice('/mcp/tools'.length))).toBe('/messages?session=1');
   });
 });

@@ -1,3 +1,5 @@
+import type { ShortJson } from './short-json.ts';
+
 /**
  * How the egress lanes read and change the traffic between an agent and a vendor of models. Each protocol is one `ModelWire`
  * (`core/egress/wires`). A wire is pure: it gets parsed JSON or frames and returns facts, JSON or frames. It never throws, and
@@ -110,9 +112,25 @@ export interface Frame {
   event: string | null;
   /** The data lines, joined by line feeds; null: none, or the frame is too long to be read. */
   data: string | null;
-  /** A part of a frame that is too long to be read. */
-  isUnread?: true;
+  /** The frame is large: `data` has marks in place of its long strings. */
+  short?: ShortJson;
+  /**
+   * The frame is too large to be held. `begin`: a part of it, and its data so far as valid JSON; null: they cannot be read. `end`: its
+   * rest, and all of its data. Further parts have no data.
+   */
+  part?: 'begin' | 'end';
 }
+
+/** All tools of a request: those that it offers, and those that the vendor runs. */
+export function toolsOf({
+  toolsOffered,
+  vendorTools,
+}: Pick<ModelRequest, 'toolsOffered' | 'vendorTools'>): readonly string[] {
+  return vendorTools.length === 0 ? toolsOffered : [...toolsOffered, ...vendorTools];
+}
+
+/** A part of a frame that passes unread. */
+export const isUnread = ({ part, data }: Frame): boolean => part !== undefined && data === null;
 
 /** Reads a stream and removes forbidden calls. Frames without a change are returned as the same object (same bytes, no delay). */
 export interface StreamFilter {

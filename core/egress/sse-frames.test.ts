@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Frame } from './model-wire.ts';
 import { createLineFrames, createSseFrames, frameLike, type FrameSplitter } from './sse-frames.ts';
+import { MAX_STRING_BYTES } from './short-json.ts';
 
 function framesOf(splitter: FrameSplitter, ...chunks: readonly (string | Buffer)[]): Frame[] {
   return [...chunks.flatMap((chunk) => splitter.push(Buffer.from(chunk))), ...splitter.end()];
@@ -89,6 +90,58 @@ describe('a stream of server-sent events', () => {
     expect(sent('data: 2\n')).toBe('');
     expect(sent('\n')).toBe('data: 2\n\n');
   });
+
+  const picture = 'x'.repeat(3 * MAX_STRING_BYTES);
+  const large = `event: a\r\ndata: {"a":1,"b":"${picture}","c":["${picture}",{"d":2}]}\r\n\r\n`;
+  const short = { a: 1, b: expect.any(String), c: [expect.any(String), { d: 2 }] };
+
+  test.each([100, 5_000, 20_000, 1_000_000])(
+    'keeps an event above the limit, and its data without the long strings (in pieces of %d)',
+    (size) => {
+      const splitter = createSseFrames(4 * MAX_STRING_BYTES);
+      const text = `data: 1\n\n${large}data: 2\n\n`;
+      const frames = framesOf(splitter, ...(text.match(new RegExp(`.{1,${size}}`, 'gs')) ?? []));
+      expect(frames.map(({ event, part }) => [event, part])).toEqual([
+        [null, undefined],
+        ['a', undefined],
+        [null, undefined],
+      ]);
+      const [, frame] = frames;
+      expect(JSON.parse(frame!.data!)).toEqual(short);
+      expect(frame!.data!.length).toBeLessThan(3 * MAX_STRING_BYTES);
+      expect(joined(frames)).toBe(text);
+      expect(frameLike(frame!, frame!.data!, 'a').raw.toString()).toBe(large);
+    },
+  );
+
+  test.each([100, 5_000, 20_000, 1_000_000])(
+    'passes the parts of an event without room, with the data up to there (in pieces of %d)',
+    (size) => {
+      const splitter = createSseFrames(4 * MAX_STRING_BYTES);
+      const frames: Frame[] = [];
+      for (const piece of large.match(new RegExp(`.{1,${size}}`, 'gs')) ?? []) {
+        frames.push(...splitter.push(Buffer.from(piece)));
+        if (splitter.heldBytes > 2 * MAX_STRING_BYTES) frames.push(...splitter.part());
+      }
+      frames.push(...splitter.end());
+      expect(joined(frames)).toBe(large);
+      const begins = frames
+        .filter(({ part }) => part === 'begin')
+        .map(({ data }) => JSON.parse(data!) as unknown);
+      const [b, c] = [short.b, [short.b]];
+      expect(begins).toEqual(
+        size > large.length
+          ? []
+          : [
+              { a: 1, b },
+              { a: 1, b, c },
+            ].slice(-begins.length),
+      );
+      const last = frames.at(-1);
+      expect(JSON.parse(last!.data!)).toEqual(short);
+      if (begins.length > 0) expect([last!.part, last!.short]).toEqual(['end', undefined]);
+    },
+  );
 
   test('passes an event above the limit unread, in the pieces in which it arrives', () => {
     const splitter = createSseFrames(20);

@@ -174,3 +174,44 @@ test.each([['text/plain'], ['']])(
     expect(events).not.toContain('"amount');
   },
 );
+
+test('the client of OpenAI receives a generated picture without the forbidden call next to it', async () => {
+  await start({ memoryBytes: 192 * 1024 * 1024 });
+  const picture = 'iVBORw0KGgo/'.repeat(400_000);
+  const output = [
+    { id: 'ig_1', type: 'image_generation_call', status: 'completed', result: picture },
+    {
+      id: 'fc_1',
+      type: 'function_call',
+      call_id: 'c_1',
+      name: 'delete_all',
+      arguments: '{}',
+      status: 'completed',
+    },
+  ];
+  const response = { id: 'resp_1', object: 'response', model: 'gpt-5', status: 'completed', output };
+  const usage = { input_tokens: 3, output_tokens: 1, total_tokens: 4 };
+  const events = [
+    { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
+    ...output.flatMap((item, output_index) => [
+      { type: 'response.output_item.added', output_index, item },
+      { type: 'response.output_item.done', output_index, item },
+    ]),
+    { type: 'response.completed', response: { ...response, usage } },
+  ];
+  rig.vendor.answer = (_seen, answer) => {
+    answer.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const event of events) answer.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    answer.end();
+  };
+  const stream = openai(`${rig.url}/openai/v1`).responses.stream({ model: 'gpt-5', input: 'Draw.' });
+  const final = await stream.finalResponse();
+  expect(final.output.map(({ type }) => type)).toEqual(['image_generation_call', 'message']);
+  expect(final.output[0]).toMatchObject({ result: picture });
+  expect(final.output_text).toContain('policy of this agent');
+  await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
+  expect(rig.egress.log.newest()[0]).toMatchObject({
+    ...{ blocked: true, toolsCalled: ['delete_all'], violations: ['tool_not_declared'] },
+    usage: { promptTokens: 3, completionTokens: 1 },
+  });
+});

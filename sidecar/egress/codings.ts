@@ -63,64 +63,17 @@ const buffer = (decoded: ReturnType<typeof decodeBody>): Decoded =>
     ? decoded
     : Buffer.from(decoded.buffer, decoded.byteOffset, decoded.byteLength);
 
-const ZLIB = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
-const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
-const ZSTD = { flush: constants.ZSTD_e_flush, finishFlush: constants.ZSTD_e_flush, params: ZSTD_PARAMS };
+const ZLIB = { flush: constants.Z_SYNC_FLUSH };
+const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH };
+const ZSTD = { flush: constants.ZSTD_e_flush, params: ZSTD_PARAMS };
 /** The method deflate in the header of zlib. */
 const isZlib = (first = 0): boolean => (first & 0x0f) === 8;
 
-const STREAMS: Readonly<Record<Coding, (start: Buffer) => Transform>> = {
+/** A decoder by the first bytes of the body. */
+export const DECODER_OF: Readonly<Record<Coding, (start: Buffer) => Transform>> = {
   gzip: () => createGunzip(ZLIB),
   'x-gzip': () => createGunzip(ZLIB),
   br: () => createBrotliDecompress(BROTLI),
   zstd: () => createZstdDecompress(ZSTD),
   deflate: ([first]) => (isZlib(first) ? createInflate(ZLIB) : createInflateRaw(ZLIB)),
 };
-
-/** Decodes a stream of one coding while it arrives. */
-export class CodedStream {
-  readonly #stream: Transform;
-  #out: Buffer[] = [];
-  #bytes = 0;
-
-  /** `start`: its first bytes. A chunk with more than `maxBytes` without the coding is an error. */
-  constructor(coding: Coding, start: Buffer, maxBytes: number) {
-    this.#stream = STREAMS[coding](start);
-    this.#stream
-      .on('error', () => undefined)
-      .on('data', (chunk: Buffer) => {
-        this.#out.push(chunk);
-        this.#bytes += chunk.length;
-        if (this.#bytes > maxBytes)
-          this.#stream.destroy(new Error('the chunk is too large without its coding'));
-      });
-  }
-
-  push(chunk: Buffer): Promise<Buffer> {
-    return this.#decoded((done) => this.#stream.write(chunk, done));
-  }
-
-  end(): Promise<Buffer> {
-    return this.#decoded((done) => this.#stream.end(done));
-  }
-
-  close(): void {
-    this.#stream.destroy();
-  }
-
-  /** What the stream emits in this turn of the event loop belongs to the chunk. */
-  #decoded(run: (done: (error?: Error | null) => void) => void): Promise<Buffer> {
-    return new Promise((resolve, reject) => {
-      run((error) => {
-        if (error) reject(error);
-        else setImmediate(() => resolve(this.#take()));
-      });
-    });
-  }
-
-  #take(): Buffer {
-    const all = Buffer.concat(this.#out);
-    [this.#out, this.#bytes] = [[], 0];
-    return all;
-  }
-}

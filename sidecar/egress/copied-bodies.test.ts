@@ -128,10 +128,10 @@ describe('a response of an MCP server passes as it arrives, and is read:', () =>
   test('JSON that is too large to be read, without its memory', async () => {
     const memoryBytes = 16 * 1024 * 1024;
     await start({ memoryBytes });
-    const first = `{"jsonrpc":"2.0","id":1,"result":{"tools":[],"_meta":{"x":"`;
+    const first = `{"jsonrpc":"2.0","id":1,"result":{"tools":[],"_meta":{"x":[`;
     const { vendor, receives } = await call('/mcp/files', { body: LIST, head: JSON_HEAD, first });
     await receives(first);
-    const rest = `${'x'.repeat(rig.load.maxEgressBody)}"}}}`;
+    const rest = `${'1,'.repeat(rig.load.maxEgressBody / 2)}1]}}}`;
     vendor.write(rest);
     await receives(rest);
     expect(rig.egress.log.counts.get('mcp:files')?.unread.size).toBe(1);

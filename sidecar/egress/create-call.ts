@@ -9,6 +9,7 @@ import type { LaneCall, UnreadReason } from './lane-call.ts';
 import { McpCall } from './mcp-call.ts';
 import type { McpMemory } from './mcp-memory.ts';
 import { ModelCall } from './model-call.ts';
+import type { RefusedOptions } from './refused-options.ts';
 import type { Reservations } from './reservations.ts';
 
 /** What all calls share. */
@@ -17,10 +18,11 @@ export interface CallContext {
   policy: EgressPolicy;
   onForbiddenTool: OnForbiddenTool;
   reservations: Reservations;
+  refused: RefusedOptions;
   names: CallNames;
   memory: McpMemory;
   /** The usage with its cost, if the price of the model is known. */
-  withCost(model: string | null, usage: ModelUsage): EgressUsage;
+  withCost: (model: string | null, usage: ModelUsage) => EgressUsage;
 }
 
 export interface LaneCallOptions extends CallContext {

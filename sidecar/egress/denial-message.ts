@@ -1,4 +1,4 @@
-import type { ModelRequest } from '../../core/egress/model-wire.ts';
+import { toolsOf, type ModelRequest } from '../../core/egress/model-wire.ts';
 import type { EgressPolicy } from './egress-policy.ts';
 import { namesIn } from './shown-names.ts';
 
@@ -11,13 +11,13 @@ export function denialMessage(
     offered,
   }: { models: readonly string[]; offered: Pick<ModelRequest, 'toolsOffered' | 'vendorTools'> },
 ): string {
-  const { toolsOffered, vendorTools } = offered;
-  const tools = [...toolsOffered, ...vendorTools];
   const details = [
     ...detail('model', violations.includes('model_not_declared') ? policy.undeclaredModels(models) : []),
     ...detail(
       'tools',
-      violations.includes('tool_not_declared') ? policy.undeclaredIn(tools, vendorTools) : [],
+      violations.includes('tool_not_declared')
+        ? policy.undeclaredIn(toolsOf(offered), offered.vendorTools)
+        : [],
     ),
   ];
   const about = details.length === 0 ? '' : ` (${details.join('; ')})`;

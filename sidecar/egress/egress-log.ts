@@ -68,6 +68,8 @@ interface Sighting {
   keys: readonly string[];
 }
 
+const REDIRECTS: ReadonlySet<number | null> = new Set([301, 302, 303, 307, 308]);
+
 /** Characters of a path that the log keeps. */
 const MAX_PATH = 2048;
 
@@ -146,6 +148,8 @@ export class EgressLog {
         kept.toolsExecuted = this.#lists.shared(facts.toolsExecuted);
       };
     this.#count(call);
+    // The client sends a redirected call again.
+    if (REDIRECTS.has(call.statusCode)) return;
     this.#observe(call, this.#options.clock.now());
     // A call that passes unread, such as a list of models, does not call a model or a tool.
     if (route.wire === null) return;

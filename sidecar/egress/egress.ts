@@ -28,10 +28,13 @@ import { EgressPolicy } from './egress-policy.ts';
 import type { LaneContext, OpenLane } from './lane-context.ts';
 import { startLaneServer, type LaneServer } from './lane-server.ts';
 import { McpMemory } from './mcp-memory.ts';
+import { RefusedOptions } from './refused-options.ts';
 import { Reservations } from './reservations.ts';
 
 /** Models whose prices are remembered. */
 const MAX_PRICES = 200;
+/** Hosts, by lane, to which upstreams redirect and that are logged. */
+const MAX_DEPARTURES = 20;
 
 export interface EgressOptions {
   /** Empty: no port is opened, and the log has only the calls of the CONNECT lane. */
@@ -77,6 +80,7 @@ export class Egress {
       calls: {
         ...{ wires: options.wires, onForbiddenTool: options.onForbiddenTool, policy: this.policy, memory },
         ...{ reservations: this.reservations, names: new CallNames() },
+        refused: new RefusedOptions(clock),
         withCost: costs(manifest),
       },
       ...{ log: this.log, load, clock, tls },
@@ -134,6 +138,18 @@ function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
     lane,
     upstream: createHttpUpstream({ ...at, tls }),
     outages: new OutageLog(logger, { lane: lane.id }),
+    leaves: departures(lane, logger),
+  };
+}
+
+/** Logs each host once. */
+function departures(lane: Lane, logger: Logger): OpenLane['leaves'] {
+  const known = new Set<string>();
+  return (address) => {
+    const host = URL.parse(address, lane.upstream.href)?.host ?? '';
+    if (host === '' || known.has(host) || known.size >= MAX_DEPARTURES) return;
+    known.add(host);
+    logger.warn('upstream redirects past its egress lane', { lane: lane.id, host });
   };
 }
 

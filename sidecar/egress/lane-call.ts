@@ -63,14 +63,14 @@ export type UnreadReason = (typeof UNREAD_REASONS)[number];
 /**
  * How the body of a response passes. `unread`: as it arrives. `whole`: after it was read as JSON. `frames`: frame by frame.
  * `isHeld`: the head is sent with the first frames that pass. `isCopied`: nothing of it is ever changed, so it passes as it arrives, and
- * the call reads a copy.
+ * the call reads a copy. `isDecoded`: it passes without its content coding, so that a large one is read in parts.
  */
 export type Treatment =
   | {
       kind: 'unread';
       /** Absent: there is nothing to read, such as the body of an error. */ reason?: UnreadReason;
     }
-  | { kind: 'whole'; isCopied?: boolean }
+  | { kind: 'whole'; isCopied?: boolean; isDecoded?: boolean }
   | { kind: 'frames'; format: 'sse' | 'ndjson'; isHeld: boolean; isCopied?: boolean };
 
 /** The JSON text or the bytes in place of the body (null: unchanged), or a response in place of the upstream's. */
@@ -101,7 +101,12 @@ export interface LaneCall {
   request(body: JsonBody, raw: Buffer): RequestStep | Promise<RequestStep>;
   /** In place of `request`: the body passes unread. `bytes`: its length; null: not known. A response denies the call. */
   unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null>;
+  /** Called first for each response. The body to send once more instead of this response; null: the response stands. */
+  refused?(status: number): Buffer | null;
   head(head: AnswerHead): Treatment;
+  /** A part of a large body may pass now: the document so far. A response: it must not pass. Absent: it always passes. */
+  part?(body: JsonBody): OwnResponse | null | Promise<OwnResponse | null>;
+  /** Of a large body, `body` and `raw` have marks in place of long strings. */
   whole(body: JsonBody, raw: Buffer): WholeStep | Promise<WholeStep>;
   /** The body of the response cannot be read: the response in place of it; null: it passes unread. */
   unreadAnswer(): OwnResponse | null;

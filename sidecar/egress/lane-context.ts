@@ -14,6 +14,8 @@ export interface OpenLane {
   lane: Lane;
   upstream: Upstream;
   outages: OutageLog;
+  /** The upstream sends the client to an address that is not at the upstream. */
+  leaves(address: string): void;
 }
 
 export interface LaneContext {

@@ -11,7 +11,7 @@ import {
   type UpstreamHandler,
   type UpstreamRequestHandle,
 } from '../proxy/upstream.ts';
-import type { AnswerStep } from './answer-body.ts';
+import type { AnswerStep } from './answer-step.ts';
 import { createCall } from './create-call.ts';
 import { NO_BODY, readRequestBody } from './json-body.ts';
 import { readBody, unread } from './lane-body.ts';
@@ -45,8 +45,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   #stream: Readable | null = null;
   readonly #writer: ResponseWriter;
   readonly #stuck: Stuck;
-  readonly #arrivedAt: Date;
-  readonly #arrivedAtMs: number;
+  readonly #arrived: { at: Date; ms: number };
   #control: UpstreamRequestHandle | null = null;
   #answer: SniffedAnswer | null = null;
   /** Head of the upstream's response. */
@@ -62,8 +61,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#context = context;
     this.#client = client;
     this.#input = input;
-    this.#arrivedAt = context.clock.now();
-    this.#arrivedAtMs = context.clock.monotonicMs();
+    this.#arrived = { at: context.clock.now(), ms: context.clock.monotonicMs() };
     this.#entry = context.join(client.rawHeaders);
     this.#call = createCall({
       ...context.calls,
@@ -208,12 +206,19 @@ export class LaneExchange implements UpstreamHandler, Source {
     if (this.#waiting !== null) return void this.#waiting.push(() => this.onHead(status, message, raw));
     if (this.#isOver) return;
     this.#input.open.outages.ended();
+    const again = this.#call?.refused?.(status) ?? null;
+    if (again !== null) {
+      this.#control?.abort();
+      this.#send(again);
+      return;
+    }
     this.#head = { status, message, raw };
+    // The request was sent, so its memory is free.
+    this.#keep(-this.#keptBytes);
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
     const { maxEgressBody: maxBytes } = this.#context.load;
     const limits = { maxBytes, keep: this.#keep, onUnread: this.#unread };
-    const answer = new SniffedAnswer({ status, raw }, hasBody ? this.#call : null, limits);
-    this.#answer = answer;
+    const answer = (this.#answer = new SniffedAnswer({ status, raw }, hasBody ? this.#call : null, limits));
     if (answer.isPassing) this.#sendHead(answer.isChanged);
   }
 
@@ -260,8 +265,8 @@ export class LaneExchange implements UpstreamHandler, Source {
     const client = this.#client;
     if (client.response.headersSent || this.#head === null) return true;
     const { status, message, raw } = this.#head;
-    const headers = withViolations(clientHeaders(raw, isChanged), this.#call?.facts.violations ?? []);
-    if (length !== undefined) headers.push('Content-Length', String(length));
+    const own = clientHeaders(raw, { isChanged, length }, this.#input);
+    const headers = withViolations(own, this.#call?.facts.violations ?? []);
     if (this.#context.isDraining()) client.response.shouldKeepAlive = false;
     try {
       client.writeHead(status, message, headers);
@@ -300,12 +305,7 @@ export class LaneExchange implements UpstreamHandler, Source {
       return;
     }
     this.#context.log.failed(route.lane.id);
-    if (client.response.headersSent) {
-      this.#isOver = true;
-      client.cut(this.#writer);
-      return;
-    }
-    if (!isInternal) this.#logFailure(failure);
+    if (!isInternal && !client.response.headersSent) this.#logFailure(failure);
     this.#respond(failureOf(route.lane, failure.kind));
   }
 
@@ -313,15 +313,18 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#input.open.outages.failed(failure, this.#entry?.requestId ?? null);
   }
 
-  /** Responds in place of the upstream. */
-  #respond(response: OwnResponse): void {
+  /** Responds in place of the upstream. A response that has begun ends here, incomplete. */
+  #respond(response: OwnResponse | null): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#control?.abort();
+    if (response === null || this.#client.response.headersSent) {
+      this.#client.cut(this.#writer);
+      return;
+    }
     // The rest of the body is read and dropped.
     this.#stream?.unpipe();
-    if (this.#client.response.headersSent) this.#client.cut(this.#writer);
-    else respondWith(this.#client, response, this.#call?.facts.violations ?? []);
+    respondWith(this.#client, response, this.#call?.facts.violations ?? []);
   }
 
   readonly #unread = (reason: UnreadReason): void =>
@@ -358,8 +361,8 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#context.log.add({
       ...{ route, statusCode, method: this.#client.method, entry: this.#entry },
       facts: this.#call?.facts ?? NO_FACTS,
-      at: this.#arrivedAt,
-      durationMs: this.#context.clock.monotonicMs() - this.#arrivedAtMs,
+      at: this.#arrived.at,
+      durationMs: this.#context.clock.monotonicMs() - this.#arrived.ms,
     });
   }
 }

@@ -1,4 +1,6 @@
-import { endToEnd, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
+import { addressOnLane } from '../../core/egress/lane-addresses.ts';
+import { endToEnd, pairsOf, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
+import type { Admitted } from './lane-entrance.ts';
 
 /**
  * Request headers that the lane sets itself. The length is set by the client library where the body is sent as a whole. A lane
@@ -30,10 +32,32 @@ export function upstreamHeaders(raw: HeaderList, { host, isRead, isWhole }: Requ
   return ['Host', host, ...headers];
 }
 
-/** The headers of a response to the client. `isChanged`: the body is not the upstream's. */
-export function clientHeaders(raw: HeaderList, isChanged: boolean): string[] {
-  return endToEnd(raw, (name) => name === 'trailer' || (isChanged && isOfTheBody(name)));
+/**
+ * The headers of a response to the client, with addresses on the lane in place of those at the upstream: the client would leave the
+ * lane with its next request. `isChanged`: the body is not the upstream's; `length`: its length, if known.
+ */
+export function clientHeaders(
+  raw: HeaderList,
+  { isChanged, length }: { isChanged: boolean; length?: number | undefined },
+  { open, route }: Pick<Admitted, 'open' | 'route'>,
+): string[] {
+  let hasAddress = false;
+  const headers = endToEnd(raw, (name) => {
+    hasAddress ||= ADDRESSES.has(name);
+    return name === 'trailer' || (isChanged && isOfTheBody(name));
+  });
+  if (length !== undefined) headers.push('Content-Length', String(length));
+  if (!hasAddress) return headers;
+  return pairsOf(headers).flatMap(([name, value]) => {
+    const lower = name.toLowerCase();
+    const address = ADDRESSES.has(lower) ? addressOnLane(route.lane, value, route.upstreamPath) : value;
+    if (address === null && lower === LOCATION) open.leaves(value);
+    return [name, address ?? value];
+  });
 }
+
+const LOCATION = 'location';
+const ADDRESSES: ReadonlySet<string> = new Set([LOCATION, 'content-location']);
 
 const OF_THE_BODY: ReadonlySet<string> = new Set([
   'content-encoding',

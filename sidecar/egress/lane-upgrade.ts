@@ -128,7 +128,7 @@ function switchTo({ load }: LaneContext, passage: Passage, { incoming, socket, r
   socket.once('close', () => client.destroySoon());
   client.once('close', () => socket.destroy());
   holdWhilePaused(load, client, [socket, client]);
-  switchProtocols(client, socket, clientHeaders(incoming.rawHeaders, false));
+  switchProtocols(client, socket, clientHeaders(incoming.rawHeaders, { isChanged: false }, passage));
 }
 
 /** The upstream did not switch: its response is passed on, and the connection ends. */
@@ -138,7 +138,11 @@ function relay(context: LaneContext, passage: Passage, incoming: IncomingMessage
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   try {
-    response.writeHead(statusCode, printable(statusMessage), clientHeaders(rawHeaders, false));
+    response.writeHead(
+      statusCode,
+      printable(statusMessage),
+      clientHeaders(rawHeaders, { isChanged: false }, passage),
+    );
   } catch (error) {
     // Otherwise the error would end the process.
     fail(context, passage, { kind: 'broken', error: error as Error });

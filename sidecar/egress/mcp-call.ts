@@ -1,5 +1,6 @@
 import { BODY_UNREAD } from '../../core/egress/fail-modes.ts';
-import { lanePathOf, type Lane } from '../../core/egress/lanes.ts';
+import { addressOnLane } from '../../core/egress/lane-addresses.ts';
+import type { Lane } from '../../core/egress/lanes.ts';
 import {
   hasOtherSpelling,
   mcpDenial,
@@ -11,8 +12,7 @@ import {
   type McpToolCall,
   type RpcId,
 } from '../../core/egress/mcp-messages.ts';
-import { mcpLanePath } from '../../core/egress/mcp-paths.ts';
-import type { Frame } from '../../core/egress/model-wire.ts';
+import { isUnread, type Frame } from '../../core/egress/model-wire.ts';
 import { exactJson, readJson } from '../../core/egress/wires/exact-json.ts';
 import { argumentsText } from '../../core/egress/wires/members.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
@@ -125,6 +125,8 @@ export class McpCall implements LaneCall {
   }
 
   frames(frames: readonly Frame[]): FramesStep {
+    const denied = frames.some(isUnread) ? this.unreadAnswer() : null;
+    if (denied !== null) return { respond: denied };
     const passed = frames.map((frame) => this.#frame(frame));
     return { frames: passed, isCopied: !this.#mayAnnounce && this.#endpoint === null };
   }
@@ -200,7 +202,7 @@ export class McpCall implements LaneCall {
   }
 
   #frame(frame: Frame): Frame {
-    if (frame.data === null) return frame;
+    if (frame.data === null || frame.part === 'begin') return frame;
     const isFirst = this.#mayAnnounce;
     this.#mayAnnounce = false;
     if (isFirst && frame.event === 'endpoint') return this.#announced(frame);
@@ -211,7 +213,7 @@ export class McpCall implements LaneCall {
   /** The first event of the older transport, with the address of the lane in place of the server's. */
   #announced(frame: Frame): Frame {
     const { lane, memory } = this.#options;
-    const data = mcpLanePath(lanePathOf(lane), lane.upstream, frame.data ?? '');
+    const data = addressOnLane(lane, frame.data ?? '', lane.upstream.pathname + lane.upstream.search);
     if (data === null) return frame;
     this.#endpoint = data;
     if (this.#write !== null) memory.open(data, this.#write);

@@ -1,8 +1,8 @@
-import type { Lane } from '../../core/egress/lanes.ts';
+import { toolsOf } from '../../core/egress/model-wire.ts';
 import type { Frame, Json, ModelAnswer, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';
 import { BODY_UNREAD } from '../../core/egress/fail-modes.ts';
 import { exactJson } from '../../core/egress/wires/exact-json.ts';
-import { filterList } from '../../core/egress/wires/filter-list.ts';
+import { answerIn, filterList } from '../../core/egress/wires/filter-list.ts';
 import { jsonText } from '../../core/egress/wires/members.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
@@ -12,7 +12,6 @@ import { denialMessage } from './denial-message.ts';
 import { outcomeOf, strongest } from './egress-policy.ts';
 import type { JsonBody } from './json-body.ts';
 import { framesInBody } from './frames-in-body.ts';
-import { jsonWith } from './json-with.ts';
 import {
   NO_FACTS,
   type AnswerHead,
@@ -27,12 +26,10 @@ import {
 } from './lane-call.ts';
 import { ModelStream } from './model-stream.ts';
 import { NamedModels } from './named-models.ts';
-import type { Amount } from './reservations.ts';
+import { amountOf, type Amount } from './reservations.ts';
 import { namesIn, shownName } from './shown-names.ts';
 import { ToolVerdicts } from './tool-verdicts.ts';
-
-/** Bytes of a request per token of its prompt, for calls whose usage is not known yet. */
-const BYTES_PER_TOKEN = 4;
+import { UsageOption } from './usage-option.ts';
 
 /** Text for the agent instead of the last forbidden call. */
 const REMOVED = 'The policy of this agent removed the call of a tool.';
@@ -45,13 +42,13 @@ export class ModelCall implements LaneCall {
   readonly #options: LaneCallOptions;
   readonly #wire: ModelWire;
   readonly #models: NamedModels;
+  readonly #usageOption: UsageOption;
   /** Created for a stream, or for the first answer with a tool call: most answers have none. */
   #verdicts: ToolVerdicts | null = null;
   #request: ModelRequest | null = null;
   #reserved: Amount | null = null;
   #answer = NO_ANSWER;
   #stream: ModelStream | null = null;
-  #addedUsage = false;
   /** A denial removes calls, and the engine responds later, so verdicts must be requested before a filter needs them. */
   #isEngineRemote = false;
   /** The upstream served the call, so tokens were used. */
@@ -61,6 +58,7 @@ export class ModelCall implements LaneCall {
     this.#options = options;
     this.#wire = wire;
     this.#models = new NamedModels(options.policy, options.route, wire);
+    this.#usageOption = new UsageOption(wire, options.route, options.refused);
     this.facts.model = shownName(options.route.model);
     this.facts.isStream = options.route.isStream;
   }
@@ -88,7 +86,10 @@ export class ModelCall implements LaneCall {
       request.toolResults.map(({ callId, name }) => name ?? names.of(callId)),
     );
     const denied = this.#judgeRequest(request, raw.length);
-    return stepOf(denied, read.isPlain ? this.#prepared(body, read.text, raw) : raw);
+    return stepOf(
+      denied,
+      read.isPlain ? this.#usageOption.addTo(body, { text: read.text, raw, model: this.facts.model }) : raw,
+    );
   }
 
   unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null> {
@@ -101,15 +102,18 @@ export class ModelCall implements LaneCall {
   unreadAnswer(): OwnResponse | null {
     const { policy, route } = this.#options;
     if (!policy.failsClosed(route.lane)) return null;
-    this.facts.isBlocked = true;
-    this.facts.outcome = 'deny';
-    this.facts.violations = [...new Set([...this.facts.violations, BODY_UNREAD])];
-    return this.#denial(this.facts.violations);
+    this.#noteUnread();
+    return this.#denyAnswer();
+  }
+
+  refused(status: number): Buffer | null {
+    return this.#usageOption.refusedBy(status);
   }
 
   head({ status, contentType, format: found }: AnswerHead): Treatment {
     this.#isServed = status >= 200 && status < 300;
     if (!this.#isServed) return { kind: 'unread' };
+    this.#usageOption.served(this.facts.model);
     // A stream of Ollama begins like one document.
     const isLines = found === 'json' && contentType !== JSON_TYPE && this.#wire.name === 'ollama';
     const format = isLines && this.facts.isStream ? 'ndjson' : found;
@@ -117,16 +121,23 @@ export class ModelCall implements LaneCall {
     const { mode, blocks } = this.#options.policy;
     // In the mode track, the head of an answer names the violations of its calls. Embeddings have no calls.
     const isCopied = mode === 'off' || (!blocks && this.#wire.name === 'embeddings');
-    if (format === 'json') return { kind: 'whole', isCopied };
+    if (format === 'json') return { kind: 'whole', isCopied, isDecoded: blocks };
     this.#stream = new ModelStream({
-      ...{ wire: this.#wire, verdicts: this.#needVerdicts(), removeUsage: this.#addedUsage },
+      ...{ wire: this.#wire, verdicts: this.#needVerdicts(), removeUsage: this.#usageOption.isAdded },
       ...{ keep: this.#options.keep, isEngineRemote: this.#isEngineRemote },
       isFailing: this.#isFailing,
       message: REMOVED,
+      ...{ blocks, failsClosed: this.#options.policy.failsClosed(this.#options.route.lane) },
+      onUnread: () => this.#noteUnread(),
       deny: () => this.#denyAnswer(),
       errorFrame: () => this.#errorFrame(),
     });
-    return { kind: 'frames', format, isHeld: this.#isFailing, isCopied: !blocks && !this.#addedUsage };
+    return {
+      kind: 'frames',
+      format,
+      isHeld: this.#isFailing,
+      isCopied: !blocks && !this.#usageOption.isAdded,
+    };
   }
 
   whole(read: JsonBody): WholeStep | Promise<WholeStep> {
@@ -135,9 +146,7 @@ export class ModelCall implements LaneCall {
     // Streams of Gemini that are not server-sent events are a list.
     if (!isRecord(body) && !Array.isArray(body)) return this.#wholeStream(read);
     const answer: Json | readonly unknown[] = isRecord(body) ? body : exactJson(body, text);
-    this.#answer = isRecord(answer)
-      ? this.#wire.readAnswer(answer)
-      : filterList(this.#wire, answer, { judge: () => 'pass', message: REMOVED, removeUsage: false }).answer;
+    this.#answer = answerIn(this.#wire, answer);
     const verdict = isRecord(answer) ? this.#models.evaluateAnswer(answer) : null;
     if (verdict === null) return this.#judgeWhole(answer, text);
     const decide = (known: EgressVerdict): WholeStep | Promise<WholeStep> =>
@@ -179,6 +188,30 @@ export class ModelCall implements LaneCall {
     verdicts.collectAll(this.#answer);
     const { pending } = verdicts;
     const decide = (): WholeStep => this.#decideWhole(answer, text);
+    return pending === null ? decide() : pending.then(decide);
+  }
+
+  part({ value: body }: JsonBody): OwnResponse | null | Promise<OwnResponse | null> {
+    if (!this.#options.policy.blocks || this.#wire.name === 'embeddings') return null;
+    if (!isRecord(body) && !Array.isArray(body)) {
+      this.#options.onUnread('size');
+      return this.unreadAnswer();
+    }
+    this.#answer = answerIn(this.#wire, body);
+    const verdict = isRecord(body) ? this.#models.evaluateAnswer(body) : null;
+    if (verdict === null) return this.#judgePart();
+    const decide = (known: EgressVerdict): OwnResponse | null | Promise<OwnResponse | null> =>
+      this.#denies(known) ? this.#denyAnswer() : this.#judgePart();
+    return verdict instanceof Promise ? verdict.then(decide) : decide(verdict);
+  }
+
+  #judgePart(): OwnResponse | null | Promise<OwnResponse | null> {
+    const { toolCalls } = this.#answer;
+    const verdicts = this.#needVerdicts();
+    verdicts.collectAll({ toolCalls, isComplete: true });
+    const { pending } = verdicts;
+    const decide = (): OwnResponse | null =>
+      toolCalls.some((call) => verdicts.judge(call) !== 'pass') ? this.#denyAnswer() : null;
     return pending === null ? decide() : pending.then(decide);
   }
 
@@ -255,7 +288,7 @@ export class ModelCall implements LaneCall {
   /** Reserves the tokens of the call and evaluates it. null: the request passes. */
   #judgeRequest(request: ModelRequest, bytes: number): OwnResponse | null | Promise<OwnResponse | null> {
     const { policy, reservations } = this.#options;
-    this.#reserved = reservations.reserve(this.#amountOf(request, bytes));
+    this.#reserved = reservations.reserve(amountOf(request, bytes, this.#options.withCost));
     const { tokens, usd } = reservations.total;
     const query: EgressQuery = {
       request_type: 'egress_model_request',
@@ -279,32 +312,6 @@ export class ModelCall implements LaneCall {
     return this.#denial(verdict.violations);
   }
 
-  #amountOf({ model, maxOutputTokens }: ModelRequest, bytes: number): Amount {
-    const promptTokens = Math.ceil(bytes / BYTES_PER_TOKEN);
-    const completionTokens = Math.max(0, maxOutputTokens ?? 0);
-    const usage = {
-      promptTokens,
-      completionTokens,
-      cachedTokens: 0,
-      cacheWriteTokens: 0,
-      reasoningTokens: 0,
-    };
-    const { costUsd = 0 } = this.#options.withCost(model, usage);
-    return { tokens: promptTokens + completionTokens, usd: costUsd };
-  }
-
-  /** The body with the option that makes the vendor state the usage of a stream. */
-  #prepared(body: Json, text: string, raw: Buffer): Buffer {
-    const { lane, upstreamPath } = this.#options.route;
-    if (rejectsOptions(lane, upstreamPath) || this.#wire.prepare(body) === null) return raw;
-    const exact = exactJson(body, text);
-    const prepared = this.#wire.prepare(exact);
-    const next = prepared === null ? null : jsonWith(raw, exact, prepared.body);
-    if (prepared === null || next === null) return raw;
-    this.#addedUsage = prepared.addedUsage;
-    return next;
-  }
-
   #noteVerdicts(): void {
     if (this.#verdicts === null) return;
     const { violations, outcome } = this.#verdicts;
@@ -313,13 +320,20 @@ export class ModelCall implements LaneCall {
     this.facts.outcome = strongest(this.facts.outcome, outcome);
   }
 
+  #noteUnread(): void {
+    this.facts.violations = [...new Set([...this.facts.violations, BODY_UNREAD])];
+    this.facts.outcome = 'deny';
+  }
+
   #denyAnswer(): OwnResponse {
     this.#noteVerdicts();
+    this.facts.isBlocked = true;
     return this.#denial(this.facts.violations);
   }
 
   #errorFrame(): string {
     this.#noteVerdicts();
+    this.facts.isBlocked = true;
     const [code = 'policy_violation'] = this.facts.violations;
     return this.#wire.streamError(code, this.#messageOf(this.facts.violations));
   }
@@ -339,26 +353,11 @@ export class ModelCall implements LaneCall {
   }
 }
 
-/** All tools of a request. */
-function toolsOf({ toolsOffered, vendorTools }: ModelRequest): readonly string[] {
-  return vendorTools.length === 0 ? toolsOffered : [...toolsOffered, ...vendorTools];
-}
-
 /** The facts of a request that passes unread. */
 const UNREAD: ModelRequest = {
   ...{ model: null, isStream: false, maxOutputTokens: null, isStateful: false },
   ...{ toolsOffered: [], vendorTools: [], toolResults: [] },
 };
-
-/** The first version of the API of Azure with `stream_options`. */
-const AZURE_WITH_OPTIONS = '2024-09-01';
-
-/** Mistral rejects unknown options, and states the usage always. */
-function rejectsOptions({ kind }: Lane, path: string): boolean {
-  if (kind !== 'azure') return kind === 'mistral';
-  const [, version = AZURE_WITH_OPTIONS] = /[?&]api-version=(\d{4}-\d{2}-\d{2})/.exec(path) ?? [];
-  return version < AZURE_WITH_OPTIONS;
-}
 
 const JSON_TYPE = 'application/json';
 

@@ -1,5 +1,14 @@
-import type { Frame, ModelAnswer, ModelWire, StreamFilter } from '../../core/egress/model-wire.ts';
-import { countedBytes } from './answer-body.ts';
+import type {
+  Frame,
+  JudgeCall,
+  ModelAnswer,
+  ModelWire,
+  StreamFilter,
+  ToolCall,
+} from '../../core/egress/model-wire.ts';
+import { readJson } from '../../core/egress/wires/exact-json.ts';
+import { isRecord } from '../../core/untrusted/fields.ts';
+import { countedBytes } from './answer-step.ts';
 import type { FramesStep, OwnResponse } from './lane-call.ts';
 import type { ToolVerdicts } from './tool-verdicts.ts';
 
@@ -14,10 +23,18 @@ export interface ModelStreamOptions {
   /** Text for the agent instead of the last forbidden call. */
   message: string;
   keep: (bytes: number) => boolean;
+  /** true: a forbidden call does not reach the agent. */
+  blocks: boolean;
+  /** true: what cannot be read does not reach the agent. */
+  failsClosed: boolean;
+  /** Called when the response ends because a part of it cannot be read. */
+  onUnread(): void;
   deny(): OwnResponse;
   /** The last frame of a response that cannot be held any longer. */
   errorFrame(): string;
 }
+
+const END_OF_FRAME = '\n\n';
 
 /** The stream of a model's answer, without the forbidden calls. */
 export class ModelStream {
@@ -30,6 +47,10 @@ export class ModelStream {
   #heldBytes = 0;
   /** Reserved bytes of the frames that the filter holds. */
   #filtered = 0;
+  /** Forbidden calls of the part that ended the response. */
+  #denied: readonly ToolCall[] = [];
+  /** The last frame is not complete. */
+  #isCut = false;
 
   constructor(options: ModelStreamOptions) {
     const { wire, verdicts, removeUsage, message } = options;
@@ -42,7 +63,10 @@ export class ModelStream {
   }
 
   get answer(): ModelAnswer {
-    return this.#filter.answer;
+    const { answer } = this.#filter;
+    return this.#denied.length === 0
+      ? answer
+      : { ...answer, toolCalls: [...answer.toolCalls, ...this.#denied] };
   }
 
   get hasRemoved(): boolean {
@@ -50,7 +74,9 @@ export class ModelStream {
   }
 
   push(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
-    for (const frame of frames) this.#scout?.push(frame);
+    for (const frame of frames)
+      if (frame.part !== 'begin') this.#scout?.push(frame);
+      else if (this.#scout !== null) this.#probe(frame, this.#options.verdicts.collect);
     if (isEnd) this.#scout?.end();
     const { pending } = this.#options.verdicts;
     return pending === null ? this.#pass(frames, isEnd) : pending.then(() => this.#pass(frames, isEnd));
@@ -67,8 +93,8 @@ export class ModelStream {
   #pass(frames: readonly Frame[], isEnd: boolean): FramesStep {
     const passed: Frame[] = [];
     for (const frame of frames) {
-      const filtered = this.#filter.push(frame);
-      if (this.#isForbidden) return this.#fail(passed);
+      const filtered = this.#read(frame);
+      if (filtered === null || this.#isForbidden) return this.#fail(passed);
       passed.push(...filtered, ...this.#reserve());
       if (this.#isForbidden) return this.#fail(passed);
     }
@@ -78,6 +104,40 @@ export class ModelStream {
       passed.push(...rest);
     }
     return { frames: this.#held === null ? passed : this.#hold(this.#held, passed, isEnd) };
+  }
+
+  /** The frames to send now; null: the response must end. A frame whose begin has passed cannot be changed any more. */
+  #read(frame: Frame): readonly Frame[] | null {
+    if (frame.part === 'begin') {
+      this.#isCut = true;
+      return this.#mayBegin(frame) ? [frame] : null;
+    }
+    const { length } = this.#filter.removed;
+    const filtered = this.#filter.push(frame);
+    if (frame.part === undefined) return filtered;
+    this.#isCut = filtered.length === 0 || this.#filter.removed.length > length;
+    return this.#isCut ? null : [frame];
+  }
+
+  /** After a removal, the event may have the removed call. */
+  #mayBegin(frame: Frame): boolean {
+    const { blocks, failsClosed, verdicts } = this.#options;
+    if (!blocks) return true;
+    const isRead = frame.data !== null && isRecord(readJson(frame.data));
+    if (!isRead && failsClosed) this.#options.onUnread();
+    if (this.hasRemoved || this.#filter.heldBytes > 0) return false;
+    if (!isRead) return !failsClosed;
+    this.#denied = this.#probe(frame, verdicts.judge);
+    return this.#denied.length === 0;
+  }
+
+  /** Reads the begin of a frame on its own. Returns its forbidden calls. */
+  #probe({ raw, event, data }: Frame, judge: JudgeCall): readonly ToolCall[] {
+    const { wire, message } = this.#options;
+    const filter = wire.createFilter({ judge, removeUsage: false, message });
+    filter.push({ raw, event, data });
+    filter.end();
+    return filter.removed;
   }
 
   /** Reserves memory for the frames that the filter holds. Without memory, the held calls are removed: the frames to send now. */
@@ -110,7 +170,8 @@ export class ModelStream {
 
   #fail(passed: readonly Frame[]): FramesStep {
     if (this.#held !== null) return { respond: this.#options.deny() };
-    const error: Frame = { raw: Buffer.from(this.#options.errorFrame()), event: null, data: null };
+    const raw = Buffer.from((this.#isCut ? END_OF_FRAME : '') + this.#options.errorFrame());
+    const error: Frame = { raw, event: null, data: null };
     return { frames: [...passed, error], isOver: true };
   }
 }

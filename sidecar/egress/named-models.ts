@@ -1,5 +1,6 @@
 import { modelNamesOf } from '../../core/evidence/sightings.ts';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
+import { toolsOf } from '../../core/egress/model-wire.ts';
 import type { Frame, Json, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';
 import { otherModels } from '../../core/egress/other-models.ts';
 import { readJson } from '../../core/egress/wires/exact-json.ts';
@@ -58,12 +59,11 @@ export class NamedModels {
     const inner = recordAt(answer, 'response') ?? recordAt(answer, 'message');
     const from = nameAt(answer, 'model') === null && inner !== null ? inner : answer;
     const named = this.#wire.readRequest(from, IN_THE_BODY);
-    const { model, toolsOffered, vendorTools } = named;
+    const { model, vendorTools } = named;
     if (model === null) return null;
     this.#isOpen = false;
     this.inAnswer = named;
-    const tools = [...toolsOffered, ...vendorTools];
-    const query: EgressQuery = { request_type: 'egress_model_request', model, tools };
+    const query: EgressQuery = { request_type: 'egress_model_request', model, tools: toolsOf(named) };
     return this.#policy.evaluate(query, this.#route.lane, vendorTools);
   }
 

@@ -1,3 +1,5 @@
+import type { EgressUsage } from '../../core/egress/egress-call.ts';
+import type { ModelRequest, ModelUsage } from '../../core/egress/model-wire.ts';
 import { dayOf } from '../../core/usage/day-totals.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
@@ -55,4 +57,20 @@ export class Reservations {
   #keptOn(day: string): Readonly<Kept> {
     return this.#kept.day === day ? this.#kept : NOTHING;
   }
+}
+
+/** Bytes of a request per token of its prompt, for calls whose usage is not known yet. */
+const BYTES_PER_TOKEN = 4;
+
+/** What a request of `bytes` bytes uses at most. */
+export function amountOf(
+  { model, maxOutputTokens }: Pick<ModelRequest, 'model' | 'maxOutputTokens'>,
+  bytes: number,
+  withCost: (model: string | null, usage: ModelUsage) => EgressUsage,
+): Amount {
+  const promptTokens = Math.ceil(bytes / BYTES_PER_TOKEN);
+  const completionTokens = Math.max(0, maxOutputTokens ?? 0);
+  const usage = { promptTokens, completionTokens, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+  const { costUsd = 0 } = withCost(model, usage);
+  return { tokens: promptTokens + completionTokens, usd: costUsd };
 }

@@ -1,13 +1,15 @@
 import { formatOfStart, formatOfType, type AnswerFormat } from '../../core/egress/answer-format.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { HeaderList } from '../proxy/headers.ts';
-import { AnswerBody, type AnswerLimits, type AnswerStep } from './answer-body.ts';
-import { CodedStream, codingsOf, decodedBody } from './codings.ts';
+import { AnswerBody } from './answer-body.ts';
+import { DecodedBody } from './answer-decoder.ts';
+import { NOTHING, type AnswerLimits, type AnswerStep } from './answer-step.ts';
+import { codingsOf, decodedBody } from './codings.ts';
 import type { AnswerHead, LaneCall, OwnResponse, Treatment } from './lane-call.ts';
 import { mediaTypeOf } from './lane-headers.ts';
 
 const UNREAD: Treatment = { kind: 'unread' };
-const NOTHING: AnswerStep = { chunks: [], isChanged: false };
+const NO_BYTES = Buffer.alloc(0);
 
 /** A coded body begins to be decoded within these bytes. */
 const MAX_START = 64 * 1024;
@@ -20,14 +22,15 @@ export class SniffedAnswer {
   /** The bytes until the decision. */
   readonly #start = new ChunkStore();
   /** null: not decided yet. */
-  #body: AnswerBody | null = null;
+  #body: AnswerBody | DecodedBody | null = null;
+  #isStream = false;
+  /** The body has the codings that its head names. */
+  #isCoded = false;
   #isHeld = false;
   /** The body passes as it arrives, and the call reads a copy. */
   #isCopied = false;
   /** The type of the body decided, not its first bytes. */
   #isUnseen = false;
-  /** Decodes a coded stream; null: there is nothing to decode. */
-  #coded: CodedStream | null = null;
 
   /** `call` null: there is nothing to read. */
   constructor(
@@ -38,16 +41,16 @@ export class SniffedAnswer {
     this.#head = { status, contentType: mediaTypeOf(raw) };
     this.#call = call;
     this.#limits = { ...limits, codings: codingsOf(raw) };
-    if (call === null) this.#read(UNREAD);
+    if (call === null) this.#body = new AnswerBody(UNREAD, null, this.#limits);
     // A stream of events may send nothing for a long time, so its head does not wait for the first bytes.
     else if (this.#limits.codings.length === 0 && formatOfType(this.#head.contentType) === 'sse') {
-      this.#begin(call, 'sse');
-      this.#isUnseen = this.isStream;
+      this.#begin(call, 'sse', NO_BYTES);
+      this.#isUnseen = this.#isStream;
     }
   }
 
   get isStream(): boolean {
-    return this.#body?.isStream === true;
+    return this.#isStream;
   }
 
   /** The head can be sent before the body. */
@@ -55,9 +58,9 @@ export class SniffedAnswer {
     return this.#body !== null && !this.#isHeld;
   }
 
-  /** The body may not be the upstream's: it can be changed, or passes without its coding. */
+  /** The body may not be the upstream's. */
   get isChanged(): boolean {
-    return this.isStream && (!this.#isCopied || this.#coded !== null);
+    return this.#isStream && !this.#isCopied;
   }
 
   push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
@@ -73,23 +76,27 @@ export class SniffedAnswer {
 
   end(): AnswerStep | Promise<AnswerStep> {
     const [call, body] = [this.#call, this.#body];
-    if (body !== null) return this.#coded === null ? body.end() : this.#end(NOTHING);
+    if (body !== null) return body.end();
     const start = this.#start.take();
     if (start.length === 0 || call === null) return NOTHING;
-    return this.#end(this.#pushStart(call, this.#formatOf(start, true), start));
+    return this.#endWith(this.#pushStart(call, this.#formatOf(start, true), start));
   }
 
   /** Ends the decoder: the response is over. */
   close(): void {
-    this.#coded?.close();
+    if (this.#body instanceof DecodedBody) this.#body.close();
   }
 
-  async #end(first: AnswerStep | Promise<AnswerStep>): Promise<AnswerStep> {
-    const [coded, body] = [this.#coded, this.#body];
-    let step = await first;
-    if (coded !== null && body !== null && !isLast(step))
-      step = joined(step, await body.push(await coded.end()));
-    return body === null || isLast(step) ? step : joined(step, await body.end());
+  async #endWith(started: AnswerStep | Promise<AnswerStep>): Promise<AnswerStep> {
+    const first = await started;
+    if (this.#body === null || 'respond' in first || first.isOver === true) return first;
+    const last = await this.#body.end();
+    if ('respond' in last || first.chunks.length === 0) return last;
+    return {
+      ...last,
+      isChanged: first.isChanged || last.isChanged,
+      chunks: [...first.chunks, ...last.chunks],
+    };
   }
 
   #pushStart(
@@ -97,65 +104,57 @@ export class SniffedAnswer {
     format: AnswerFormat | 'none' | null,
     start: Buffer,
   ): AnswerStep | Promise<AnswerStep> {
-    const denied = this.#begin(call, format === 'none' ? null : format);
-    const { codings, maxBytes } = this.#limits;
-    const [coding] = codings;
-    if (coding !== undefined && this.isStream && formatOfStart(start) === 'none')
-      this.#coded = new CodedStream(coding, start, maxBytes);
+    const denied = this.#begin(call, format === 'none' ? null : format, start);
     if (denied !== null) return { respond: denied };
-    return this.#body === null ? NOTHING : this.#push(this.#body, start);
+    return this.#body?.push(start) ?? NOTHING;
   }
 
-  #push(body: AnswerBody, chunk: Buffer): AnswerStep | Promise<AnswerStep> {
-    if (this.#coded !== null)
-      return this.#coded.push(chunk).then(async (plain) => changed(await body.push(plain)));
+  #push(body: AnswerBody | DecodedBody, chunk: Buffer): AnswerStep | Promise<AnswerStep> {
     if (!this.#isUnseen || chunk.length === 0) return body.push(chunk);
     this.#isUnseen = false;
+    if (formatOfStart(chunk) !== 'json') return body.push(chunk);
     // Clients that did not request a stream read a document that has the type of one.
-    return (
-      formatOfStart(chunk) === 'json' ? this.#read({ kind: 'whole', isCopied: this.#isCopied }) : body
-    ).push(chunk);
+    const whole = new AnswerBody({ kind: 'whole', isCopied: this.#isCopied }, this.#call, this.#limits);
+    this.#body = whole;
+    return whole.push(chunk);
   }
 
   /** `none`: it is not read, such as a stream with several codings. null: not known yet. */
   #formatOf(start: Buffer, isWhole: boolean): AnswerFormat | 'none' | null {
     const { codings, maxBytes } = this.#limits;
     const known = formatOfType(this.#head.contentType);
-    if (codings.length === 0 && known !== null) return known;
-    const found = formatOfStart(start, isWhole);
-    if (found !== 'none' || codings.length === 0) return found;
+    if (codings.length === 0) return known ?? formatOfStart(start, isWhole);
+    // Brotli can begin like JSON, and a server can name a coding that the body does not have.
     const decoded = decodedBody(start, codings, maxBytes);
-    const inside = Buffer.isBuffer(decoded) ? formatOfStart(decoded, isWhole) : (known ?? 'json');
-    const format = inside === 'json' && known === 'ndjson' ? known : inside;
-    return codings.length > 1 && format !== 'json' ? 'none' : format;
+    const coded = decoded === 'too-large' ? (known ?? 'json') : formatOfStart(decoded ?? NO_BYTES, isWhole);
+    if (decoded === null || coded === 'none') return formatOfStart(start, isWhole);
+    this.#isCoded = true;
+    const format = coded === 'json' && known === 'ndjson' ? known : coded;
+    return codings.length > 1 && format !== 'json' && format !== null ? 'none' : format;
   }
 
   /** Returns the response in place of a body that cannot be read; null: the body passes. */
-  #begin(call: LaneCall, format: AnswerFormat | null): OwnResponse | null {
+  #begin(call: LaneCall, format: AnswerFormat | null, start: Buffer): OwnResponse | null {
     const treatment = call.head({ ...this.#head, format });
-    this.#isCopied = treatment.kind !== 'unread' && treatment.isCopied === true;
-    this.#isHeld =
-      !this.#isCopied && (treatment.kind === 'whole' || (treatment.kind === 'frames' && treatment.isHeld));
-    this.#read(treatment);
-    if (treatment.kind !== 'unread' || treatment.reason === undefined) return null;
+    const { kind } = treatment;
+    this.#isStream = kind === 'frames';
+    this.#isCopied = kind !== 'unread' && treatment.isCopied === true;
+    this.#isHeld = !this.#isCopied && (kind === 'whole' || (kind === 'frames' && treatment.isHeld));
+    this.#body = this.#bodyOf(treatment, start);
+    if (kind !== 'unread' || treatment.reason === undefined) return null;
     this.#limits.onUnread(treatment.reason);
     return call.unreadAnswer();
   }
 
-  #read(treatment: Treatment): AnswerBody {
-    return (this.#body = new AnswerBody(treatment, this.#call, this.#limits));
+  /** A stream cannot be held until its end, and a document is read in parts if it is large, so both are decoded as they arrive. */
+  #bodyOf(treatment: Treatment, start: Buffer): AnswerBody | DecodedBody {
+    const { codings } = this.#limits;
+    const [coding] = codings;
+    const isDecoded =
+      treatment.kind === 'frames' || (treatment.kind === 'whole' && treatment.isDecoded === true);
+    if (coding === undefined || codings.length > 1 || !isDecoded || !this.#isCoded)
+      return new AnswerBody(treatment, this.#call, this.#limits);
+    const plain = new AnswerBody(treatment, this.#call, { ...this.#limits, codings: [] });
+    return new DecodedBody(plain, coding, start);
   }
-}
-
-const isLast = (step: AnswerStep): boolean => 'respond' in step || step.isOver === true;
-
-/** A body that passes without its coding is not the upstream's. */
-const changed = (step: AnswerStep): AnswerStep => ('respond' in step ? step : { ...step, isChanged: true });
-
-/** Two steps that pass together. */
-function joined(first: AnswerStep, second: AnswerStep): AnswerStep {
-  if ('respond' in first || 'respond' in second || first.chunks.length === 0) return second;
-  const isChanged = first.isChanged || second.isChanged;
-  const chunks = [...first.chunks, ...second.chunks];
-  return { chunks, isChanged, ...(second.isOver === true && { isOver: true }) };
 }

@@ -1,4 +1,5 @@
-import type { FilterOptions, Frame, ModelAnswer, ModelWire, ToolCall } from '../model-wire.ts';
+import type { FilterOptions, Frame, Json, ModelAnswer, ModelWire, ToolCall } from '../model-wire.ts';
+import { isRecord } from '../../untrusted/fields.ts';
 import { exactJson, readJson } from './exact-json.ts';
 import { jsonText } from './members.ts';
 
@@ -28,3 +29,10 @@ const written = ({ data }: Frame): unknown => (data === null ? null : exactJson(
 
 /** Changed frames have the form of this one. */
 const LINE = Buffer.from('{}\n');
+
+/** Reads an answer that is one document, or the list of its pieces. */
+export function answerIn(wire: ModelWire, body: Json | readonly unknown[]): ModelAnswer {
+  return isRecord(body)
+    ? wire.readAnswer(body)
+    : filterList(wire, body, { judge: () => 'pass', message: '', removeUsage: false }).answer;
+}
