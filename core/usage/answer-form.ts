@@ -3,6 +3,7 @@ import { createLines, SseEvents } from './sse-data.ts';
 import { StreamDecoder } from './stream-decoder.ts';
 import { TOOL_RESULT, UsageCollector, usageOfDocument } from './answer-usage.ts';
 import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
+import { EVERY_RESPONSE, type UsageScope } from './usage-scope.ts';
 import type { ParsedUsage } from './usage.ts';
 
 /** Format of a body that may contain usage: one JSON document, server-sent events, or lines of JSON. */
@@ -60,22 +61,21 @@ export function formOfStart(start: Uint8Array): AnswerForm | null {
 const WHOLE_TEXT = new TextDecoder();
 
 export interface JsonReading {
-  /** The path is that of a model endpoint, so an unreadable body counts as a model response. */
-  modelPath: boolean;
+  scope: UsageScope;
   createFilter: CreateParseFilter;
 }
 
 /** Usage in a complete JSON body; `broken`: the body is not valid JSON. */
 export function usageOfJson(
   body: Uint8Array,
-  { modelPath, createFilter }: JsonReading,
+  { scope, createFilter }: JsonReading,
 ): ParsedUsage | 'broken' | null {
   const text = WHOLE_TEXT.decode(body);
   // Whether a body without usage is valid matters only on the path of a model endpoint.
-  if (!modelPath && !createFilter().mustParse(text)) return null;
+  if (!scope.modelPath && !createFilter().mustParse(text)) return null;
   const value = jsonOf(text);
   if (value === undefined) return 'broken';
-  return usageOfDocument(value);
+  return usageOfDocument(value, scope);
 }
 
 export interface StreamText {
@@ -88,12 +88,9 @@ export interface StreamText {
 }
 
 /** Creates an incremental reader of a stream's events or lines. */
-export function createStreamText(
-  form: 'stream' | 'lines',
-  createFilter: CreateParseFilter = createParseFilter,
-): StreamText {
+export function createStreamText(form: 'stream' | 'lines', { scope, createFilter }: JsonReading): StreamText {
   const decoder = new StreamDecoder();
-  const usage = new UsageCollector();
+  const usage = new UsageCollector(scope);
   const filter = createFilter();
   const add = (line: string, text = line, code = ''): void => {
     if (!filter.mustParse(line)) return;
@@ -140,7 +137,7 @@ export function startsLikeModelAnswer(form: AnswerForm, start: Uint8Array): bool
     const text = WHOLE_TEXT.decode(start);
     return SHAPES.some((shape) => shape.test(text));
   }
-  const stream = createStreamText(form);
+  const stream = createStreamText(form, { scope: EVERY_RESPONSE, createFilter: createParseFilter });
   stream.write(start);
   const usage = stream.end();
   return usage !== null && usage.reason !== TOOL_RESULT;

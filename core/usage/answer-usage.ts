@@ -1,6 +1,14 @@
 import { addTokens, type TokenCounts } from './token-counts.ts';
 import { findUsage, type Finding } from './usage-in-json.ts';
-import type { AnswerUsage, ModelCall, ReadCall, ParsedUsage, RequestUsage } from './usage.ts';
+import { EVERY_RESPONSE, type UsageScope } from './usage-scope.ts';
+import {
+  REQUESTED_MODEL,
+  type AnswerUsage,
+  type ModelCall,
+  type ParsedUsage,
+  type ReadCall,
+  type RequestUsage,
+} from './usage.ts';
 
 /** Maximum calls of one response that are kept by id. Further calls are handled like usage without an id: the largest counts. */
 const MAX_CALLS = 1000;
@@ -39,6 +47,11 @@ export class UsageCollector {
   #last: Call | null = null;
   #modelId: string | null = null;
   #steps = 0;
+  readonly #scope: UsageScope;
+
+  constructor(scope: UsageScope = EVERY_RESPONSE) {
+    this.#scope = scope;
+  }
 
   /** Estimated memory of the ids and calls in bytes. */
   get heldBytes(): number {
@@ -47,7 +60,7 @@ export class UsageCollector {
 
   /** Adds one JSON value. Returns true if adding it once more, as the next value, would change nothing. */
   add(value: unknown): boolean {
-    const findings = findUsage(value);
+    const findings = findingsIn(value, this.#scope);
     this.addFindings(findings);
     return findings.length <= 1 && findings.every(isRepeatable);
   }
@@ -76,7 +89,8 @@ export class UsageCollector {
   result(): ParsedUsage | null {
     const last = this.#last;
     if (last === null) return null;
-    return resultOf([...this.#calls.values()], this.#unnamed, { last, modelId: this.#modelId });
+    const about = { last, modelId: this.#modelId, scope: this.#scope };
+    return resultOf([...this.#calls.values()], this.#unnamed, about);
   }
 
   #callOf(finding: Finding): Call {
@@ -113,19 +127,19 @@ export class UsageCollector {
 }
 
 /** The usage of one JSON document. null: it contains no model response. */
-export function usageOfDocument(value: unknown): ParsedUsage | null {
-  const findings = findUsage(value);
+export function usageOfDocument(value: unknown, scope: UsageScope = EVERY_RESPONSE): ParsedUsage | null {
+  const findings = findingsIn(value, scope);
   const [only] = findings;
   if (only === undefined) return null;
   const { counts } = only;
   // Most responses are one call with its usage, for which nothing has to be collected.
   if (findings.length === 1 && only.kind === 'whole' && counts !== null && counts !== 'unreadable')
     return {
-      calls: [readCall(only.id === null ? UNNAMED : only, counts, only.modelId)],
+      calls: [readCall(only.id === null ? UNNAMED : only, counts, only.modelId, scope)],
       unknown: [],
       reason: NO_USAGE,
     };
-  const usage = new UsageCollector();
+  const usage = new UsageCollector(scope);
   usage.addFindings(findings);
   return usage.result();
 }
@@ -143,15 +157,15 @@ const NO_CALL: Call = {
 function resultOf(
   calls: readonly Call[],
   unnamed: Call,
-  { last, modelId }: { last: Call; modelId: string | null },
+  { last, modelId, scope }: { last: Call; modelId: string | null; scope: UsageScope },
 ): ParsedUsage {
   const read: ReadCall[] = [];
   for (const call of calls) {
     const counts = countsOfCall(call);
-    if (counts !== null) read.push(readCall(call, counts, call.modelId ?? modelId));
+    if (counts !== null) read.push(readCall(call, counts, call.modelId ?? modelId, scope));
   }
   const rest = restOf(unnamed.isUnreadable ? null : unnamed.counts, read);
-  if (rest !== null) read.push(readCall(UNNAMED, rest, unnamed.modelId ?? modelId));
+  if (rest !== null) read.push(readCall(UNNAMED, rest, unnamed.modelId ?? modelId, scope));
   // If the sum is larger than the calls that were read, the sum also covers the calls without usage.
   const unread = rest === null ? calls.filter((call) => isUnread(call, last)) : [];
   if (read.length === 0 && unread.length === 0) unread.push(unnamed);
@@ -178,6 +192,7 @@ function isUnread(call: Call, last: Call): boolean {
 export function requestUsageOf({ calls, unknown, reason }: ParsedUsage): RequestUsage | null {
   if (calls.length === 0) return unknown.length === 0 ? null : { unavailable: reason };
   const usage: AnswerUsage = totalOf(calls);
+  if (calls.length === 1 && calls[0]?.[REQUESTED_MODEL] === true) usage[REQUESTED_MODEL] = true;
   if (calls.length > 1) usage.calls = calls.map(({ id: _id, isRoot: _isRoot, ...call }): ModelCall => call);
   if (unknown.length > 0) usage.callsWithoutUsage = unknown.length;
   return usage;
@@ -196,8 +211,22 @@ function readCall(
   { id, isRoot }: Pick<ReadCall, 'id' | 'isRoot'>,
   { promptTokens, completionTokens, totalTokens }: TokenCounts,
   modelId: string | null,
+  { request }: UsageScope,
 ): ReadCall {
-  return { modelId: modelId ?? UNKNOWN, promptTokens, completionTokens, totalTokens, id, isRoot };
+  const call: ReadCall = {
+    modelId: modelId ?? UNKNOWN,
+    promptTokens,
+    completionTokens,
+    totalTokens,
+    id,
+    isRoot,
+  };
+  if (modelId !== null && request?.hasModel(modelId) === true) call[REQUESTED_MODEL] = true;
+  return call;
+}
+
+function findingsIn(value: unknown, { isRead, request }: UsageScope): readonly Finding[] {
+  return isRead === null || isRead(value) ? findUsage(value, request) : [];
 }
 
 /** The part of a sum without an id that is not covered by the calls that were read. */

@@ -198,7 +198,7 @@ describe('the usage is the same as without the filter', () => {
         const dice = diceOf(seed);
         const events = values.flatMap((each) => [each, varied(each, dice), varied(each, dice)]);
         const lines = events.map((each) => JSON.stringify(each, null, dice() < 0.2 && isSse ? ' ' : ''));
-        const form = { path: PATHS[2], step: 1000 };
+        const form = { path: PATHS[1], step: 1000 };
         if (isSse) {
           const stream = lines.map((line) => `data: ${line.replaceAll('\n', '\ndata: ')}\n\n`).join('');
           expectSame(stream, { ...form, contentType: TYPES[1] });
@@ -274,7 +274,7 @@ describe('an event is parsed although it differs from the last one only in its',
     ['role', ['user', 'assistant'].map((role) => ({ type: 'message', role, stop_reason: null }))],
     ['type', ['event', 'message'].map((type) => ({ type, role: 'assistant', stop_reason: null }))],
   ])('%s', (_title, events) => {
-    const form = { contentType: TYPES[2], path: PATHS[2], step: 1000 };
+    const form = { contentType: TYPES[2], path: PATHS[1], step: 1000 };
     const lines = events.map((event) => JSON.stringify(event));
     expectSame(lines.join('\n'), form);
     // The second event makes a difference.

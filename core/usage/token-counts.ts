@@ -76,18 +76,36 @@ export const VOCABULARIES: readonly Vocabulary[] = [
   { usedBy: 'Ollama', prompt: 'prompt_eval_count', completion: 'eval_count' },
 ];
 
+/** Names of the members in all protocols. */
+export const COUNT_NAMES: readonly string[] = [
+  ...new Set(
+    VOCABULARIES.flatMap(({ prompt, morePrompt = [], completion, moreCompletion = [], total = [] }) =>
+      [prompt, morePrompt, completion, moreCompletion, total].flat(),
+    ),
+  ),
+];
+
+/** The token counts that a client sent. They are not usage of the agent. */
+export interface SentCounts {
+  /** Whether the request contained these counts. Zeros do not matter, and a total may be the sum. */
+  hasCounts(holder: unknown): boolean;
+}
+
 /** Upper limit for one call. A larger number is invalid and would distort all sums. */
 export const MAX_TOKENS = 1e9;
 
 /**
  * The token counts in an object. null: none. `unreadable`: at least one count is invalid, so the others are not reliable
- * either.
+ * either. `sent`: those of the request.
  */
-export function countsOf(holder: unknown): TokenCounts | 'unreadable' | null {
+export function countsOf(
+  holder: unknown,
+  sent: SentCounts | null,
+): TokenCounts | 'unreadable' | 'sent' | null {
   if (!isRecord(holder)) return null;
   for (const vocabulary of VOCABULARIES) {
     const counts = countsIn(holder, vocabulary);
-    if (counts !== null) return counts;
+    if (counts !== null) return sent?.hasCounts(holder) === true ? 'sent' : counts;
   }
   return null;
 }

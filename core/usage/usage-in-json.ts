@@ -1,5 +1,5 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
-import { countsOf, type TokenCounts } from './token-counts.ts';
+import { countsOf, type SentCounts, type TokenCounts } from './token-counts.ts';
 
 /** Information about one model call found in one JSON value. */
 export interface Finding {
@@ -43,7 +43,7 @@ const HOLDERS = [
 const HOLDERS_BY_MODEL = ['modelUsage', 'model_usage'] as const;
 
 const IDS = ['id', 'response_id', 'responseId', 'provider_response_id', 'messageId', 'message_id'] as const;
-const MODELS = [
+export const MODELS = [
   ...['model', 'model_name', 'modelName', 'modelId', 'model_id', 'modelVersion'],
   // LangChain events contain this member next to the message.
   'ls_model_name',
@@ -101,13 +101,17 @@ function usesOf(uses: readonly (readonly [names: readonly string[], use: number]
   return byName;
 }
 
-/** Finds all model calls in a JSON value. */
-export function findUsage(value: unknown): readonly Finding[] {
-  return findingsIn(value, { id: null, runId: null, modelId: null, depth: 0, isRoot: true });
+/**
+ * Finds all model calls in a JSON value.
+ * @param sent counts of the request; null: none
+ */
+export function findUsage(value: unknown, sent: SentCounts | null = null): readonly Finding[] {
+  return findingsIn(value, { id: null, runId: null, modelId: null, sent, depth: 0, isRoot: true });
 }
 
 /** A place in the JSON; the ids are from the nearest enclosing object. */
 interface Place extends Pick<Finding, 'id' | 'runId' | 'modelId' | 'isRoot'> {
+  sent: SentCounts | null;
   depth: number;
 }
 
@@ -121,8 +125,9 @@ function findingsIn(value: unknown, around: Place): readonly Finding[] {
     : findingsOfObject(value as Record<string, unknown>, around);
 }
 
-function findingsOfList(list: readonly unknown[], { id, runId, modelId, depth }: Place): readonly Finding[] {
-  const inside = { id, runId, modelId, depth: depth + 1, isRoot: false };
+function findingsOfList(list: readonly unknown[], around: Place): readonly Finding[] {
+  const { id, runId, modelId, sent, depth } = around;
+  const inside = { id, runId, modelId, sent, depth: depth + 1, isRoot: false };
   let findings: Finding[] | null = null;
   for (const each of list) findings = withMore(findings, findingsIn(each, inside));
   return findings ?? NO_FINDINGS;
@@ -144,7 +149,9 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): reado
   let below = findingsOfMembers(object, names, place);
   if ((uses & BY_MODEL) !== 0) below = withMore(below, callsByModel(object, place));
   const isTool = around.isRoot && (uses & RPC) !== 0 && isToolResult(object);
-  const counts = (uses & COUNTS) === 0 ? null : (countsAt(object) ?? unheldCountsOf(object));
+  const { sent } = around;
+  const counts = (uses & COUNTS) === 0 ? null : (countsAt(object, sent) ?? unheldCountsOf(object, sent));
+  if (counts === 'sent') return below ?? NO_FINDINGS;
   if (counts === null) {
     if (below !== null) return below;
     const isAnswer =
@@ -170,11 +177,12 @@ function placeOf(object: Record<string, unknown>, uses: number, around: Place): 
   const runId = (uses & EVENT) === 0 ? null : runOf(object);
   const modelId = (uses & MODEL) === 0 ? null : modelOf(object);
   if (id === null && runId === null && modelId === null) return around;
-  const { depth, isRoot } = around;
+  const { sent, depth, isRoot } = around;
   return {
     id: id ?? around.id,
     runId: runId ?? around.runId,
     modelId: modelId ?? around.modelId,
+    sent,
     depth,
     isRoot,
   };
@@ -183,7 +191,7 @@ function placeOf(object: Record<string, unknown>, uses: number, around: Place): 
 function findingsOfMembers(
   object: Record<string, unknown>,
   names: readonly string[],
-  { id, runId, modelId, depth, isRoot }: Place,
+  { id, runId, modelId, sent, depth, isRoot }: Place,
 ): Finding[] | null {
   let findings: Finding[] | null = null;
   for (const name of names) {
@@ -194,6 +202,7 @@ function findingsOfMembers(
       // The input of a call contains the messages of earlier calls, which belong to other runs.
       runId: name === 'input' ? null : runId,
       modelId,
+      sent,
       depth: depth + 1,
       // `response.completed` of the Responses API and `message_start` of Anthropic contain the model response itself.
       isRoot: isRoot && isEventWith(name, object),
@@ -216,11 +225,11 @@ const EVENT_OF: ReadonlyMap<string, RegExp> = new Map([
 ]);
 
 /** Findings of an object that contains token counts by model. */
-function callsByModel(object: Record<string, unknown>, { id }: Place): Finding[] {
+function callsByModel(object: Record<string, unknown>, { id, sent }: Place): Finding[] {
   const byModel = HOLDERS_BY_MODEL.map((name) => own(object, name)).find(isRecord) ?? {};
   return Object.entries(byModel).flatMap(([name, holder]) => {
-    const counts = countsOf(holder);
-    if (counts === null) return [];
+    const counts = countsOf(holder, sent);
+    if (counts === null || counts === 'sent') return [];
     const modelId = cut(name, MAX_NAME);
     const named = { id: id === null ? null : `${id} ${modelId}`, modelId };
     const kind = 'whole';
@@ -246,19 +255,22 @@ function totalOf(findings: readonly Finding[]): number {
   );
 }
 
-function countsAt(object: Record<string, unknown>): TokenCounts | 'unreadable' | null {
-  let largest: TokenCounts | 'unreadable' | null = null;
+type Counts = ReturnType<typeof countsOf>;
+
+function countsAt(object: Record<string, unknown>, sent: SentCounts | null): Counts {
+  let largest: Counts = null;
   for (const name of HOLDERS) {
-    const counts = countsOf(own(object, name));
-    if (counts === null) continue;
-    if (largest === null || counts === 'unreadable') largest = counts;
+    const counts = countsOf(own(object, name), sent);
+    if (counts === null || (counts === 'sent' && largest !== null)) continue;
+    if (largest === null || largest === 'sent' || counts === 'unreadable' || counts === 'sent')
+      largest = counts;
     else if (largest !== 'unreadable' && counts.totalTokens > largest.totalTokens) largest = counts;
   }
   return largest;
 }
 
-function unheldCountsOf(object: Record<string, unknown>): TokenCounts | 'unreadable' | null {
-  return typeof own(object, UNHELD_COUNT) === 'number' ? countsOf(object) : null;
+function unheldCountsOf(object: Record<string, unknown>, sent: SentCounts | null): Counts {
+  return typeof own(object, UNHELD_COUNT) === 'number' ? countsOf(object, sent) : null;
 }
 
 /** Detects framework steps and message pieces. Any other object contains the complete usage of its call. */
@@ -343,7 +355,8 @@ function isModelAnswer(object: Record<string, unknown>): boolean {
 }
 
 /** Whether the object is a JSON-RPC response to `tools/call` of MCP. No other MCP response has a content list. */
-function isToolResult(object: Record<string, unknown>): boolean {
+export function isToolResult(object: unknown): boolean {
+  if (!isRecord(object)) return false;
   const result = own(object, 'result');
   return own(object, 'jsonrpc') !== undefined && isRecord(result) && Array.isArray(own(result, 'content'));
 }

@@ -14,7 +14,8 @@ import {
   type TokenPrice,
 } from '../../core/usage/day-totals.ts';
 import { requestUsageOf } from '../../core/usage/answer-usage.ts';
-import type { DeclaredApi } from '../../core/usage/create-usage-reader.ts';
+import type { RequestContent } from '../../core/usage/request-content.ts';
+import type { DeclaredApi } from '../../core/usage/usage-scope.ts';
 import { CallMemory } from '../../core/usage/call-memory.ts';
 import {
   callsAtCompletion,
@@ -47,6 +48,8 @@ export interface Arrival {
   target: string;
   /** Monotonic time of the arrival; default: now. */
   atMs?: number;
+  /** The body of the request, for the recording; absent: it has none. */
+  content?: RequestContent | undefined;
 }
 
 export interface AuditLogOptions {
@@ -113,7 +116,7 @@ export class AuditLog {
   }
 
   /** Creates the entry when the request arrives, so that early events find it. */
-  arrive({ requestId, method, target, atMs }: Arrival): Recording {
+  arrive({ requestId, method, target, atMs, content }: Arrival): Recording {
     const { clock, withQuery, declared, keepForUsage } = this.#options;
     const query = target.indexOf('?');
     const path = query < 0 ? target : target.slice(0, query);
@@ -130,6 +133,7 @@ export class AuditLog {
       entry,
       path,
       declared: declared(),
+      request: content ?? null,
       startedAtMs: atMs ?? clock.monotonicMs(),
       keepForUsage,
       onDetails: this.#counted,

@@ -28,7 +28,7 @@ const finished = (usage: ModelCall | null) => ({
   isUsageUnknown: usage === null,
 });
 const arrive = (): Recording =>
-  audit.arrive({ requestId: `r-${(ids += 1)}`, method: 'POST', target: '/chat' });
+  audit.arrive({ requestId: `r-${(ids += 1)}`, method: 'POST', target: '/v1/chat' });
 
 /** Completes a request whose response states this usage. */
 function complete(recording: Recording, usage: ModelCall | null): AuditEntry {

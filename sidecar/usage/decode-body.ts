@@ -1,9 +1,11 @@
-import { brotliDecompressSync, constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
-import type { Coding, Decode } from '../../core/usage/create-usage-reader.ts';
+import { brotliDecompressSync, constants, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
+import type { Coding, Decode } from '../../core/usage/coding.ts';
 
 /** The flush options decode a truncated body as far as possible, because its tokens were used anyway. */
 const DECODERS: Record<Coding, (body: Uint8Array, maxOutputLength: number) => Buffer> = {
   gzip: (body, maxOutputLength) => gunzipSync(body, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength }),
+  deflate: (body, maxOutputLength) =>
+    inflateSync(body, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength }),
   br: (body, maxOutputLength) =>
     brotliDecompressSync(body, { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength }),
   zstd: (body, maxOutputLength) =>
