@@ -9,7 +9,7 @@ import type { ParsedUsage } from './usage.ts';
 /** Format of a body that may contain usage: one JSON document, server-sent events, or lines of JSON. */
 export type AnswerForm = 'json' | 'stream' | 'lines';
 
-/** Maximum bytes of a body that are read. For a stream, the limit applies to one event or line. */
+/** Maximum bytes of a body that are read. For a stream, the limit applies to the characters of one event or line. */
 export const MAX_READ_BYTES = 1024 * 1024;
 
 /** The form for a content type; null: unsupported or missing content type. */
@@ -98,10 +98,14 @@ export function createStreamText(form: 'stream' | 'lines', { scope, createFilter
     if (value === undefined) return;
     filter.parsed(line, usage.add(code === STEP_CODE && isRecord(value) ? stepOf(value) : value));
   };
+  const skip = (start: string): void => {
+    const isResponse = SHAPES.some((shape) => shape.test(start)) && !UNFINISHED.test(start);
+    if (scope.modelPath || isResponse) usage.skip(isResponse);
+  };
   const events =
     form === 'stream'
-      ? new SseEvents((data) => add(data), MAX_READ_BYTES / 2)
-      : createLines((line) => add(line, ...withoutCode(line)), MAX_READ_BYTES / 2);
+      ? new SseEvents((data) => add(data), MAX_READ_BYTES, skip)
+      : createLines((line) => add(line, ...withoutCode(line)), MAX_READ_BYTES, skip);
   return {
     write: (chunk) => events.write(decoder.decode(chunk)),
     heldBytes: () => events.heldLength() + filter.heldLength + usage.heldBytes,
@@ -127,9 +131,11 @@ function withoutCode(line: string): [text: string, code: string] {
 /** Members at the start of model responses. */
 const SHAPES: readonly RegExp[] = [
   /"object"\s*:\s*"(?:chat\.completion|text_completion|response|embedding)"/,
-  /"choices"\s*:\s*\[/,
+  /"(?:choices|candidates)"\s*:\s*\[/,
   /"type"\s*:\s*"message"[^]*"role"\s*:\s*"assistant"|"role"\s*:\s*"assistant"[^]*"type"\s*:\s*"message"/,
 ];
+
+const UNFINISHED = /"status"\s*:\s*"(?:queued|in_progress)"/;
 
 /** Whether the start of a body that is too large to read looks like a model response. */
 export function startsLikeModelAnswer(form: AnswerForm, start: Uint8Array): boolean {

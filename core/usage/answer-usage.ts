@@ -18,6 +18,9 @@ const CALL_BYTES = 800;
 /** Estimated bytes of an alias of an id. */
 const ALIAS_BYTES = 500;
 
+/** Key of the call whose usage so far is known. Its last event replaces it. */
+const PARTIAL = 'partial';
+
 interface Call {
   id: string | null;
   modelId: string | null;
@@ -47,6 +50,9 @@ export class UsageCollector {
   #last: Call | null = null;
   #modelId: string | null = null;
   #steps = 0;
+  #hasSkipped = false;
+  /** The skipped event was a response of its own. */
+  #hasSkippedCall = false;
   readonly #scope: UsageScope;
 
   constructor(scope: UsageScope = EVERY_RESPONSE) {
@@ -85,22 +91,38 @@ export class UsageCollector {
     this.#unnamed.counts = largestOf(this.#unnamed.counts, ofEvent);
   }
 
+  /** An event of a model was too long to be read. It may be the one with the usage of the last call, or of another call. */
+  skip(isResponse: boolean): void {
+    this.#hasSkipped = true;
+    if (this.#last !== null && countsOfCall(this.#last) === null) this.#last.isFinished = true;
+    else this.#hasSkippedCall ||= isResponse;
+  }
+
   /** null: no model response was found. */
   result(): ParsedUsage | null {
     const last = this.#last;
-    if (last === null) return null;
+    if (last === null) return this.#hasSkipped ? { calls: [], unknown: [null], reason: TOO_LONG } : null;
     const about = { last, modelId: this.#modelId, scope: this.#scope };
-    return resultOf([...this.#calls.values()], this.#unnamed, about);
+    const usage = resultOf([...this.#calls.values()], this.#unnamed, about);
+    if (!this.#hasSkipped) return usage;
+    const unknown = this.#hasSkippedCall ? [...usage.unknown, null] : usage.unknown;
+    return { ...usage, unknown, reason: usage.reason === NO_USAGE ? TOO_LONG : usage.reason };
   }
 
   #callOf(finding: Finding): Call {
-    const { kind } = finding;
+    const { kind, counts } = finding;
+    if (kind === 'partial') return this.#callAt(PARTIAL, null);
+    if (counts !== null) this.#calls.delete(PARTIAL);
     const last = this.#last;
     const id = this.#idOf(finding);
     const isLast = kind === 'end' || (kind === 'tail' && last !== null && countsOfCall(last) === null);
     if (isLast && last !== null && (id === null || !this.#calls.has(`id ${id}`))) return last;
     if (id === null && kind !== 'step') return this.#unnamed;
     const key = id === null ? `step ${(this.#steps += 1)}` : `id ${id}`;
+    return this.#callAt(key, id);
+  }
+
+  #callAt(key: string, id: string | null): Call {
     const known = this.#calls.get(key);
     if (known !== undefined) return known;
     if (this.#calls.size >= MAX_CALLS) return this.#unnamed;
@@ -176,6 +198,7 @@ function resultOf(
 export const TOOL_RESULT = 'the tool result has no usage';
 
 const NO_USAGE = 'the response has no usage';
+const TOO_LONG = 'an event of the response is larger than 1 MiB';
 
 function reasonOf(unread: readonly Call[]): string {
   if (unread.some(({ isUnreadable }) => isUnreadable)) return 'the response has invalid usage';

@@ -1,4 +1,4 @@
-import { isRecord } from '../untrusted/fields.ts';
+import { isRecord, own } from '../untrusted/fields.ts';
 import type { Coding, Decode } from './coding.ts';
 import { COUNT_NAMES, type SentCounts } from './token-counts.ts';
 import { MODELS } from './usage-in-json.ts';
@@ -67,9 +67,9 @@ export class RequestContent implements SentCounts {
     this.#decodeAll();
     const numbers = this.#numbers;
     if (numbers === null || !isRecord(holder)) return false;
-    const stated = COUNT_NAMES.map((name) => (Object.hasOwn(holder, name) ? holder[name] : null)).filter(
-      (value) => value !== 0 && value !== null,
-    );
+    const { iterations } = holder;
+    const parts: readonly unknown[] = Array.isArray(iterations) ? iterations : [];
+    const stated = [holder, ...parts].flatMap(countsIn);
     const isSent = (value: unknown): boolean =>
       numbers === 'any' ||
       numbers.has(typeof value === 'number' ? value : Number.NaN) ||
@@ -129,6 +129,14 @@ const NO_VALUES: readonly string[] = [];
 function withValue<T>(known: Set<T> | 'any' | null, value: T, max: number): Set<T> | 'any' {
   if (known === 'any' || (known?.size ?? 0) >= max) return 'any';
   return (known ?? new Set<T>()).add(value);
+}
+
+/** The counts in a holder or in a part of it, whatever their types are. */
+function countsIn(holder: unknown): unknown[] {
+  if (!isRecord(holder)) return [];
+  return COUNT_NAMES.map((name) => own(holder, name)).filter(
+    (value) => value !== 0 && value !== null && value !== undefined,
+  );
 }
 
 /** Whether a value is the sum of the other ones, as a total is. */

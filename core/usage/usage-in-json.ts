@@ -1,4 +1,5 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
+import { isWholeResponse } from './whole-responses.ts';
 import { countsOf, type SentCounts, type TokenCounts } from './token-counts.ts';
 
 /** Information about one model call found in one JSON value. */
@@ -14,9 +15,9 @@ export interface Finding {
   /**
    * `whole`: the complete usage of the call so far. `piece`: to be added to the other pieces with this id. `end`: belongs to
    * the most recently started call if its id is unknown. `tail`: like `end`, unless that call already has usage. `step`: a
-   * separate call without an id.
+   * separate call without an id. `partial`: the usage so far of a call whose last event has a different id.
    */
-  kind: 'whole' | 'piece' | 'end' | 'tail' | 'step';
+  kind: 'whole' | 'piece' | 'end' | 'tail' | 'step' | 'partial';
   /** The call is complete. */
   isFinished: boolean;
   /** The value itself is the model response, not a copy inside the JSON of a framework. */
@@ -36,8 +37,16 @@ const HOLDERS = [
   'total_usage',
   'usage_metrics',
   'models_usage',
+  'accumulated_usage',
+  'usageDetails',
+  'usage_details',
+  'Usage',
   'tokens',
 ] as const;
+/** Cohere. Read if the same object has no `tokens`. */
+const BILLED = 'billed_units';
+/** Groq, in streams. Its own id is that of the request. */
+const GROQ = 'x_groq';
 
 /** Members that contain token counts by model. */
 const HOLDERS_BY_MODEL = ['modelUsage', 'model_usage'] as const;
@@ -51,8 +60,8 @@ export const MODELS = [
 /** Members whose own members describe the enclosing object. */
 const ABOUT = ['response_metadata', 'response', 'metadata'] as const;
 
-/** Ollama has no member around its counts. */
-const UNHELD_COUNT = 'eval_count';
+/** Ollama and llama.cpp have no member around their counts. */
+const UNHELD_COUNTS = ['eval_count', 'prompt_eval_count', 'tokens_predicted'] as const;
 
 /**
  * Strings, of which a JSON text contains at least one in quotes if `findUsage` finds anything in it: names of members and
@@ -61,12 +70,13 @@ const UNHELD_COUNT = 'eval_count';
 export const MARKS: readonly string[] = [
   ...HOLDERS,
   ...HOLDERS_BY_MODEL,
-  UNHELD_COUNT,
+  BILLED,
+  ...UNHELD_COUNTS,
   // Members of events and of JSON-RPC messages. `response` is also a value of `object`.
   ...['response', 'message_start', 'jsonrpc'],
   // `isModelAnswer`
   ...['chat.completion', 'chat.completion.chunk', 'text_completion'],
-  ...['choices', 'stop_reason', 'response_metadata'],
+  ...['choices', 'stop_reason', 'response_metadata', 'candidates', 'done'],
 ];
 
 /** Members whose texts `findUsage` reads. Any other text can differ without a difference in the findings. */
@@ -88,10 +98,10 @@ const [ID, MODEL, COUNTS, EVENT, KIND, RPC, BY_MODEL] = [1, 2, 4, 8, 16, 32, 64]
 const USES: ReadonlyMap<string, number> = usesOf([
   [[...IDS, 'response'], ID],
   [[...MODELS, ...ABOUT], MODEL],
-  [[...HOLDERS, UNHELD_COUNT], COUNTS],
+  [[...HOLDERS, BILLED, GROQ, ...UNHELD_COUNTS], COUNTS],
   [HOLDERS_BY_MODEL, BY_MODEL],
   [['event'], EVENT],
-  [['type', 'object', 'choices'], KIND],
+  [['type', 'object', 'choices', 'candidates', 'done'], KIND],
   [['jsonrpc'], RPC],
 ]);
 
@@ -196,7 +206,7 @@ function findingsOfMembers(
   let findings: Finding[] | null = null;
   for (const name of names) {
     const member = object[name];
-    if (typeof member !== 'object' || member === null) continue;
+    if (typeof member !== 'object' || member === null || name === GROQ) continue;
     const inside = {
       id,
       // The input of a call contains the messages of earlier calls, which belong to other runs.
@@ -259,18 +269,20 @@ type Counts = ReturnType<typeof countsOf>;
 
 function countsAt(object: Record<string, unknown>, sent: SentCounts | null): Counts {
   let largest: Counts = null;
-  for (const name of HOLDERS) {
-    const counts = countsOf(own(object, name), sent);
-    if (counts === null || (counts === 'sent' && largest !== null)) continue;
-    if (largest === null || largest === 'sent' || counts === 'unreadable' || counts === 'sent')
-      largest = counts;
-    else if (largest !== 'unreadable' && counts.totalTokens > largest.totalTokens) largest = counts;
-  }
-  return largest;
+  for (const name of HOLDERS) largest = largerOf(largest, countsOf(own(object, name), sent));
+  const groq = own(object, GROQ);
+  if (isRecord(groq)) largest = largerOf(largest, countsOf(own(groq, 'usage'), sent));
+  return largest ?? countsOf(own(object, BILLED), sent);
+}
+
+function largerOf(first: Counts, second: Counts): Counts {
+  if (first === null || first === 'sent') return second ?? first;
+  if (second === null || second === 'sent' || first === 'unreadable') return first;
+  return second === 'unreadable' || second.totalTokens > first.totalTokens ? second : first;
 }
 
 function unheldCountsOf(object: Record<string, unknown>, sent: SentCounts | null): Counts {
-  return typeof own(object, UNHELD_COUNT) === 'number' ? countsOf(object, sent) : null;
+  return UNHELD_COUNTS.some((name) => typeof own(object, name) === 'number') ? countsOf(object, sent) : null;
 }
 
 /** Detects framework steps and message pieces. Any other object contains the complete usage of its call. */
@@ -278,10 +290,17 @@ function kindOf(object: Record<string, unknown>): Finding['kind'] {
   const type = own(object, 'type');
   if (type === 'AIMessageChunk') return 'piece';
   if (type === 'message_delta') return 'end';
-  if (type === 'finish-step' || type === 'step-finish') return 'step';
+  if (type === 'finish-step' || type === 'step-finish' || isBedrockEvent(object)) return 'step';
+  // The Agent Development Kit repeats the sum so far in each event of a streamed call.
+  if (own(object, 'partial') === true) return 'partial';
   // The last chunk of a chat completion, which some servers send with a different id.
   const choices = own(object, 'choices');
   return Array.isArray(choices) && choices.length === 0 ? 'tail' : 'whole';
+}
+
+/** The last event of a Converse stream, which has no id. */
+function isBedrockEvent(object: Record<string, unknown>): boolean {
+  return isRecord(own(object, 'usage')) && isRecord(own(object, 'metrics'));
 }
 
 /** A chunk is finished if one of its choices has a finish reason. A background response is finished if it is not in progress. */
@@ -350,7 +369,9 @@ function isModelAnswer(object: Record<string, unknown>): boolean {
   const type = own(object, 'type');
   return (
     (type === 'message' && own(object, 'role') === 'assistant' && Object.hasOwn(object, 'stop_reason')) ||
-    ((type === 'ai' || type === 'AIMessageChunk') && isRecord(own(object, 'response_metadata')))
+    ((type === 'ai' || type === 'AIMessageChunk') && isRecord(own(object, 'response_metadata'))) ||
+    // Gemini and Ollama
+    ((Object.hasOwn(object, 'candidates') || Object.hasOwn(object, 'done')) && isWholeResponse(object))
   );
 }
 

@@ -59,6 +59,11 @@ const SHAPES: readonly Shape[] = [
   },
 ];
 
+const ENTRIES = SHAPES.map(({ fixed = {}, members }) => ({
+  fixed: Object.entries(fixed),
+  members: Object.entries(members),
+}));
+
 const IS_KIND: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   text: (value) => typeof value === 'string' && value !== '',
   list: Array.isArray,
@@ -69,10 +74,10 @@ const IS_KIND: Readonly<Record<Kind, (value: unknown) => boolean>> = {
 /** Whether a JSON value has all members of a model's response. Other values with `usage` can come from anywhere. */
 export function isWholeResponse(value: unknown): value is Record<string, unknown> {
   if (!isRecord(value)) return false;
-  return SHAPES.some(
-    ({ fixed = {}, members }) =>
-      Object.entries(fixed).every(([name, text]) => own(value, name) === text) &&
-      Object.entries(members).every(([name, kind]) => IS_KIND[kind](own(value, name))),
+  return ENTRIES.some(
+    ({ fixed, members }) =>
+      fixed.every(([name, text]) => own(value, name) === text) &&
+      members.every(([name, kind]) => IS_KIND[kind](own(value, name))),
   );
 }
 

@@ -21,7 +21,7 @@ import {
   callsAtCompletion,
   callsIn,
   callsOfLane,
-  callsWithoutUsageOf,
+  callsWithoutUsageAtCompletion,
 } from '../../core/behavior/entry-usage.ts';
 import { addLaneCall, type FinishedLaneCall } from '../../core/behavior/lane-calls.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
@@ -87,6 +87,8 @@ export class AuditLog {
   answersWithoutUsage = 0;
   /** Calls that `recordUsage` has counted since the start of the process. */
   withoutRequest: CallSum = { totalTokens: 0, totalCalls: 0 };
+  /** Calls of lanes whose usage and request are unknown, since the start of the process. */
+  unknownWithoutRequest = 0;
   /**
    * Consecutive newest requests that could have reported behavior and did not. A GET, HEAD or OPTIONS does not count, since
    * it may be for a page or a health endpoint.
@@ -186,6 +188,7 @@ export class AuditLog {
   recordLaneCall(entry: AuditEntry | null, call: FinishedLaneCall): void {
     const { usage } = call;
     if (call.isUsageUnknown) this.answersWithoutUsage += 1;
+    if (call.isUsageUnknown && entry === null) this.unknownWithoutRequest += 1;
     if (entry !== null) {
       const before = { ...entry };
       addLaneCall(entry, call);
@@ -232,7 +235,7 @@ export class AuditLog {
   readonly #completed = (recording: Recording): void => {
     const { entry } = recording;
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
-    this.answersWithoutUsage += callsWithoutUsageOf(entry);
+    this.answersWithoutUsage += callsWithoutUsageAtCompletion(entry);
     this.#removeInFlight(recording);
     this.#count(this.#report(callsAtCompletion(entry)));
     if (hasBehavior(entry)) this.requestsWithoutBehavior = 0;

@@ -88,7 +88,8 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       handlers: [
         async (_request, response) => {
           const reported = await usage.join();
-          response.json(reported ?? ringUsageReport(audit.ring.newest(), audit.withoutRequest));
+          const { ring, withoutRequest, unknownWithoutRequest } = audit;
+          response.json(reported ?? ringUsageReport(ring.newest(), withoutRequest, unknownWithoutRequest));
         },
       ],
     },
