@@ -106,9 +106,11 @@ const COUNTS = { prompt_tokens: 3, completion_tokens: 5 };
 /** Objects with a finding, each by one mark only. */
 const SHAPES: readonly object[] = [
   ...['usage', 'usage_metadata', 'usageMetadata', 'token_usage', 'tokenUsage', 'totalUsage'].map(holding),
-  ...['total_usage', 'usage_metrics', 'models_usage', 'tokens'].map(holding),
+  ...['total_usage', 'usage_metrics', 'models_usage', 'tokens', 'accumulated_usage'].map(holding),
+  ...['usageDetails', 'usage_details', 'Usage', 'billed_units'].map(holding),
+  { x_groq: holding('usage') },
   ...['modelUsage', 'model_usage'].map((name) => ({ [name]: { 'gpt-5': COUNTS } })),
-  { eval_count: 5 },
+  ...['eval_count', 'prompt_eval_count', 'tokens_predicted'].map((name) => ({ [name]: 5 })),
   ...['chat.completion', 'chat.completion.chunk', 'text_completion', 'response'].map((object) => ({
     object,
   })),
@@ -116,6 +118,8 @@ const SHAPES: readonly object[] = [
   { choices: [], model: 'gpt-5' },
   { type: 'message', role: 'assistant', stop_reason: null },
   { type: 'AIMessageChunk', response_metadata: {} },
+  { modelVersion: 'gemini-3', candidates: [] },
+  { model: 'm', created_at: '2026', response: 'a', done: false },
   { jsonrpc: '2.0', result: { content: [] } },
   { type: 'response.completed', response: {} },
   { type: 'message_start', message: {} },

@@ -40,7 +40,7 @@ export const EVERY_RESPONSE: UsageScope = {
 };
 
 const MODEL_PATH =
-  /\/(?:(?:chat\/)?completions?|messages|responses|embeddings|v[12]\/chat|api\/(?:chat|generate|embed)|converse)\/?$|:(?:g|streamG)enerateContent$/;
+  /\/(?:(?:chat\/)?completions?|messages|responses|embeddings|v[12]\/chat|api\/(?:chat|generate|embed)|converse)\/?$|:(?:(?:g|streamG)enerateContent|(?:r|streamR)awPredict)$/;
 /** Reads a response of the Responses API that another request created. */
 const RETRIEVED = /\/responses\/([^/]+)\/?$/;
 /** Methods that ask for what is stored. */

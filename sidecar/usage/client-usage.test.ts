@@ -197,7 +197,7 @@ describe('what still counts', () => {
   });
 });
 
-test('a model that the request named is no other model of the agent', async () => {
+test('a model that the request named is not evidence of another model of the agent', async () => {
   type Gap = GapReport & { evidence: EvidenceReport };
   const model = async () =>
     (await rig.report<Gap>('/gap')).evidence.items.find(({ kind }) => kind === 'model');
