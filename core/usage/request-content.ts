@@ -1,7 +1,7 @@
 import { isRecord, own } from '../untrusted/fields.ts';
 import type { Coding, Decode } from './coding.ts';
 import { COUNT_NAMES, type SentCounts } from './token-counts.ts';
-import { MODELS } from './usage-in-json.ts';
+import { MODELS } from './call-names.ts';
 
 /** Bytes of an encoded body that are kept to be decoded. */
 const MAX_ENCODED = 1024 * 1024;

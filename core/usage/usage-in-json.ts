@@ -1,5 +1,6 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
-import { isWholeResponse } from './whole-responses.ts';
+import { ABOUT, idOf, IDS, MAX_NAME, modelOf, MODELS, runOf } from './call-names.ts';
+import { isFinished, isModelAnswer, isToolResult } from './model-answers.ts';
 import { countsOf, type SentCounts, type TokenCounts } from './token-counts.ts';
 
 /** Information about one model call found in one JSON value. */
@@ -51,15 +52,6 @@ const GROQ = 'x_groq';
 /** Members that contain token counts by model. */
 const HOLDERS_BY_MODEL = ['modelUsage', 'model_usage'] as const;
 
-const IDS = ['id', 'response_id', 'responseId', 'provider_response_id', 'messageId', 'message_id'] as const;
-export const MODELS = [
-  ...['model', 'model_name', 'modelName', 'modelId', 'model_id', 'modelVersion'],
-  // LangChain events contain this member next to the message.
-  'ls_model_name',
-] as const;
-/** Members whose own members describe the enclosing object. */
-const ABOUT = ['response_metadata', 'response', 'metadata'] as const;
-
 /** Ollama and llama.cpp have no member around their counts. */
 const UNHELD_COUNTS = ['eval_count', 'prompt_eval_count', 'tokens_predicted'] as const;
 
@@ -86,7 +78,6 @@ export const READ_TEXTS: ReadonlySet<string> = new Set([
   ...['type', 'role', 'object', 'status', 'event', 'run_id'],
 ]);
 
-const MAX_NAME = 200;
 /** Usage in JSON that is nested deeper is not read. */
 const MAX_DEPTH = 40;
 
@@ -301,88 +292,4 @@ function kindOf(object: Record<string, unknown>): Finding['kind'] {
 /** The last event of a Converse stream, which has no id. */
 function isBedrockEvent(object: Record<string, unknown>): boolean {
   return isRecord(own(object, 'usage')) && isRecord(own(object, 'metrics'));
-}
-
-/** A chunk is finished if one of its choices has a finish reason. A background response is finished if it is not in progress. */
-function isFinished(object: Record<string, unknown>): boolean {
-  if (own(object, 'object') === 'chat.completion.chunk' || own(object, 'type') === 'AIMessageChunk') {
-    const choices = own(object, 'choices');
-    return (
-      Array.isArray(choices) &&
-      choices.some((each) => isRecord(each) && typeof own(each, 'finish_reason') === 'string')
-    );
-  }
-  return own(object, 'status') !== 'queued' && own(object, 'status') !== 'in_progress';
-}
-
-function idOf(object: Record<string, unknown>): string | null {
-  // The id of a JSON-RPC message is not that of a call.
-  if (own(object, 'jsonrpc') !== undefined) return null;
-  return textAt(object, IDS) ?? textIn(own(object, 'response'), IDS);
-}
-
-/** Run id of a LangChain event about a model call. It is needed because the pieces and the message have different ids. */
-function runOf(object: Record<string, unknown>): string | null {
-  const event = own(object, 'event');
-  return typeof event === 'string' && MODEL_EVENT.test(event) ? textAt(object, ['run_id']) : null;
-}
-
-const MODEL_EVENT = /^on_(chat_model|llm)_/;
-
-function modelOf(object: Record<string, unknown>): string | null {
-  const named = textAt(object, MODELS);
-  if (named !== null) return named;
-  for (const name of ABOUT) {
-    const found = textIn(own(object, name), MODELS);
-    if (found !== null) return found;
-  }
-  return null;
-}
-
-function textIn(value: unknown, names: readonly string[]): string | null {
-  return isRecord(value) ? textAt(value, names) : null;
-}
-
-function textAt(object: Record<string, unknown>, names: readonly string[]): string | null {
-  for (const name of names) {
-    const value = own(object, name);
-    if (typeof value === 'string' && value !== '') return cut(value, MAX_NAME);
-  }
-  return null;
-}
-
-/** Values of the member `object` of model responses. */
-export const MODEL_OBJECTS: ReadonlySet<string> = new Set([
-  'chat.completion',
-  'chat.completion.chunk',
-  'text_completion',
-  'response',
-]);
-
-/** Whether a JSON object is a model response or a chunk of one. */
-function isModelAnswer(object: Record<string, unknown>): boolean {
-  const kind = own(object, 'object');
-  if (typeof kind === 'string' && MODEL_OBJECTS.has(kind)) return true;
-  const choices = own(object, 'choices');
-  if (Array.isArray(choices))
-    return choices.every(isChoice) && (choices.length > 0 || modelOf(object) !== null);
-  const type = own(object, 'type');
-  return (
-    (type === 'message' && own(object, 'role') === 'assistant' && Object.hasOwn(object, 'stop_reason')) ||
-    ((type === 'ai' || type === 'AIMessageChunk') && isRecord(own(object, 'response_metadata'))) ||
-    // Gemini and Ollama
-    ((Object.hasOwn(object, 'candidates') || Object.hasOwn(object, 'done')) && isWholeResponse(object))
-  );
-}
-
-/** Whether the object is a JSON-RPC response to `tools/call` of MCP. No other MCP response has a content list. */
-export function isToolResult(object: unknown): boolean {
-  if (!isRecord(object)) return false;
-  const result = own(object, 'result');
-  return own(object, 'jsonrpc') !== undefined && isRecord(result) && Array.isArray(own(result, 'content'));
-}
-
-/** The choices of a model response contain a message or text. Other JSON, such as a poll or a form, can also have `choices`. */
-function isChoice(value: unknown): boolean {
-  return isRecord(value) && ['message', 'delta', 'text'].some((name) => Object.hasOwn(value, name));
 }

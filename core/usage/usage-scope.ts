@@ -1,5 +1,5 @@
 import type { RequestContent } from './request-content.ts';
-import { isToolResult } from './usage-in-json.ts';
+import { isToolResult } from './model-answers.ts';
 import { wholeResponses } from './whole-responses.ts';
 
 /** The parts of the agent's declared API that usage needs. */

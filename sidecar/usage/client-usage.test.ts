@@ -220,3 +220,34 @@ test('a model that the request named is not evidence of another model of the age
     ['gpt-4', true],
   ]);
 });
+
+test('notes with usage neither use up the budget of the agent nor lower its score', async () => {
+  await rig.close();
+  const model = {
+    provider: 'openai',
+    id: 'gpt-5',
+    apiKey: '$env:OPENAI_API_KEY',
+    costControls: { maxTokensPerDay: 100 },
+  };
+  rig = await startSidecarRig({
+    manifest: manifestText({ model, api: { type: 'rest', chatEndpoint: { path: '/ask' } } }),
+    agent: { '/health': 200 },
+    env: { OPENAI_API_KEY: 'x', POLICY_ENGINE: 'builtin', POLICY_PROXY_MODE: 'enforce' },
+  });
+  rig.agent.otherwise = (request, response) => {
+    response.setHeader('X-Platform-Guardrails-Invoked', 'pii-detector');
+    void respond(request, response);
+  };
+  const before = await rig.report<GapReport>('/gap');
+  for (const path of ['/notes', '/ask', '/v1/messages', '/notes/stream']) await send(path, COMPLETION);
+  await rig.settled();
+  expect((await send('/ask', { message: 'hi' })).status).toBe(200);
+  await rig.settled();
+  const after = await rig.report<GapReport>('/gap');
+  expect([after.score, after.issues]).toEqual([before.score, before.issues]);
+  // The budget works.
+  responseFor = () => ({ model: 'gpt-5', usage: { prompt_tokens: 101, completion_tokens: 0 } });
+  await send('/ask', { message: 'hi' });
+  await rig.settled();
+  expect((await send('/ask', { message: 'hi' })).status).toBe(403);
+});
