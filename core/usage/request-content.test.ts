@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { gzipSync } from 'node:zlib';
 import { decodeBody } from '../../sidecar/usage/decode-body.ts';
 import { codingOf } from './coding.ts';
-import { RequestContent } from './request-content.ts';
+import { COUNT_NEEDLES, RequestContent } from './request-content.ts';
+import { COUNT_NAMES } from './token-counts.ts';
 
 const SENT = { prompt_tokens: 1_000_000, completion_tokens: 7 };
 
@@ -105,4 +106,13 @@ test('the memory is limited and can be released', () => {
   content.giveUp();
   expect(content.heldBytes).toBe(0);
   expect(content.hasCounts({ prompt_tokens: 1e6 })).toBe(true);
+});
+
+test('each name of a count has a needle', () => {
+  expect(COUNT_NAMES.filter((name) => !COUNT_NEEDLES.some((needle) => name.includes(needle)))).toEqual([]);
+});
+
+test('a body in which names are repeated without end is not searched further', () => {
+  const content = contentOf('"max_token'.repeat(100_000));
+  expect(content.hasCounts({ prompt_tokens: 3 })).toBe(true);
 });

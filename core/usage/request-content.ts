@@ -8,18 +8,30 @@ const MAX_ENCODED = 1024 * 1024;
 /** A body with more different numbers or names is taken to contain every number and name. */
 const [MAX_NUMBERS, MAX_MODELS] = [10_000, 100] as const;
 const NUMBER_BYTES = 40;
-/** Characters that are searched again with the next chunk. Longer than a name, its separator and its value. */
+/** Hits of a name. A body with more of them is taken to contain everything, because each costs time. */
+const MAX_HITS = 20_000;
+/** Longer than a name, its separator and its value. */
 const OVERLAP = 320;
+/** Longer than what is in front of a name, and the longest name up to its needle. */
+const IN_FRONT = 32;
+/** Up to this length, a text is searched faster than bytes. */
+const SHORT = 2048;
+
+/** Parts of the names of counts. Their first letters are rare, so a search for them is fast. */
+export const COUNT_NEEDLES = ['_token', 'Token', '_eval', '_count', '_predicted'] as const;
+const MODEL_NEEDLE = 'model';
+const ESCAPE_NEEDLE = '\\u00';
 
 /** Characters between a name and its value in JSON, JSON within a string, forms, YAML and XML. */
 const SEPARATOR = String.raw`(?:%[\dA-Fa-f]{2}|[^\w.+-]){1,24}`;
 const COUNT = new RegExp(String.raw`(?:${COUNT_NAMES.join('|')})(?:${SEPARATOR}(-?\d[\d.eE+-]*))?`, 'g');
-const MODEL = new RegExp(String.raw`(?:${MODELS.join('|')})${SEPARATOR}([^"\\&<\r\n]{1,200})`, 'g');
+const MODEL = new RegExp(String.raw`(?:${MODELS.join('|')})${SEPARATOR}((?:[^"\\&<\r\n]|\\+\/){1,200})`, 'g');
 /** What can be in front of a name: nothing, or not a part of a longer name. An encoded character ends with a letter. */
 const BEFORE = /(?:^|[^A-Za-z_]|%[\dA-Fa-f]{2}|\\[nrt])$/;
 const LONGEST_BEFORE = 3;
-const ESCAPED = /\\[u/]/;
-const ESCAPE = /\\+(?:u00([\dA-Fa-f]{2})|\/)/g;
+/** A letter or `_` of a name. */
+const ESCAPE = /\\+u00([4-7][\dA-Fa-f])/g;
+const ESCAPED_SLASH = /\\+\//g;
 const NOT_ASCII = /[^\x20-\x7e]/;
 
 /**
@@ -31,15 +43,22 @@ export class RequestContent implements SentCounts {
   hasMatched = false;
   readonly #coding: Coding | 'unknown' | null;
   readonly #decode: Decode;
+  /** Bytes of the complete body; Infinity: unknown. */
+  readonly #length: number;
+  #hits = 0;
   #encoded: Buffer[] | null = null;
   #rest = '';
   #numbers: Set<number> | 'any' | null = null;
   #models: Set<string> | 'any' | null = null;
 
-  /** @param coding null: the body is not encoded; `unknown`: it cannot be decoded */
-  constructor(coding: Coding | 'unknown' | null, decode: Decode) {
+  /**
+   * @param coding null: the body is not encoded; `unknown`: it cannot be decoded
+   * @param length bytes of the body; Infinity: unknown
+   */
+  constructor(coding: Coding | 'unknown' | null, decode: Decode, length = Infinity) {
     this.#coding = coding;
     this.#decode = decode;
+    this.#length = length;
   }
 
   /** Estimated memory in bytes. */
@@ -96,20 +115,73 @@ export class RequestContent implements SentCounts {
 
   /** As Latin-1, because that is fast, and names and numbers are ASCII. */
   #search(chunk: Buffer): void {
+    const isShort = chunk.length <= SHORT;
+    if (isShort) this.#searchText(this.#rest + chunk.toString('latin1'));
+    else {
+      if (this.#rest !== '') this.#searchText(this.#rest + chunk.toString('latin1', 0, OVERLAP));
+      this.#searchText(chunk);
+    }
+    if (this.bytes >= this.#length) return;
     const end = chunk.toString('latin1', Math.max(0, chunk.length - OVERLAP));
-    const isShort = end.length === chunk.length;
-    let text = this.#rest + (isShort ? end : chunk.toString('latin1'));
-    this.#rest = isShort ? text.slice(-OVERLAP) : end;
-    if (ESCAPED.test(text)) text = text.replaceAll(ESCAPE, unescaped);
+    this.#rest = isShort ? (this.#rest + end).slice(-OVERLAP) : end;
+  }
+
+  #searchText(text: string | Buffer): void {
+    if (hasEscape(text)) text = part(text, 0, text.length).replaceAll(ESCAPE, unescaped);
+    if (typeof text === 'string' && text.length <= SHORT + OVERLAP) {
+      if (COUNT_NEEDLES.some((needle) => text.includes(needle))) this.#addCounts(text);
+      if (text.includes(MODEL_NEEDLE)) this.#addModels(text);
+      return;
+    }
+    for (const needle of COUNT_NEEDLES)
+      for (let at = text.indexOf(needle); at >= 0 && this.#mayFind(); at = text.indexOf(needle, at + 1))
+        this.#addCounts(part(text, at - IN_FRONT, at + OVERLAP / 2));
+    for (
+      let at = text.indexOf(MODEL_NEEDLE);
+      at >= 0 && this.#mayFind();
+      at = text.indexOf(MODEL_NEEDLE, at + 1)
+    )
+      this.#addModels(part(text, at - LONGEST_BEFORE, at + OVERLAP));
+  }
+
+  #addCounts(text: string): void {
     for (const value of valuesIn(text, COUNT))
       this.#numbers = withValue(this.#numbers, Number(value), MAX_NUMBERS);
+  }
+
+  #addModels(text: string): void {
     for (const value of valuesIn(text, MODEL))
-      this.#models = withValue(this.#models, String(value), MAX_MODELS);
+      this.#models = withValue(this.#models, withoutEscapes(value ?? ''), MAX_MODELS);
+  }
+
+  #mayFind(): boolean {
+    this.#hits += 1;
+    if (this.#hits > MAX_HITS) this.giveUp();
+    return this.#numbers !== 'any';
   }
 }
 
-const unescaped = (_escape: string, code: string | undefined): string =>
-  code === undefined ? '/' : String.fromCharCode(Number.parseInt(code, 16));
+/** A part of a text, or of bytes as text. */
+function part(text: string | Buffer, from: number, to: number): string {
+  const start = Math.max(0, from);
+  return typeof text === 'string'
+    ? text.slice(start, to)
+    : text.toString('latin1', start, Math.min(to, text.length));
+}
+
+/** Whether a letter or `_` is escaped, as it may be in any name. */
+function hasEscape(text: string | Buffer): boolean {
+  for (let at = text.indexOf(ESCAPE_NEEDLE); at >= 0; at = text.indexOf(ESCAPE_NEEDLE, at + 1)) {
+    const next = part(text, at + ESCAPE_NEEDLE.length, at + ESCAPE_NEEDLE.length + 1);
+    if (next >= '4' && next <= '7') return true;
+  }
+  return false;
+}
+
+const withoutEscapes = (name: string): string =>
+  name.includes('\\') ? name.replaceAll(ESCAPED_SLASH, '/') : name;
+
+const unescaped = (_escape: string, code: string): string => String.fromCharCode(Number.parseInt(code, 16));
 
 /** The values of the matches; undefined: no value follows. */
 function valuesIn(text: string, pattern: RegExp): readonly (string | undefined)[] {

@@ -58,9 +58,9 @@ export interface ExchangeInput {
   onResponseSent(): void;
 }
 
-function contentOf({ rawHeaders }: ClientRequest): RequestContent {
+function contentOf({ rawHeaders }: ClientRequest, bytes: number): RequestContent {
   const [coding, ...others] = valuesOf(rawHeaders, 'content-encoding');
-  return new RequestContent(others.length > 0 ? 'unknown' : codingOf(coding), decodeBody);
+  return new RequestContent(others.length > 0 ? 'unknown' : codingOf(coding), decodeBody, bytes);
 }
 
 /** One request to the agent, with its response. */
@@ -92,7 +92,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.#context = context;
     this.#input = input;
     const method = request.method ?? 'GET';
-    const content = input.body === null ? undefined : contentOf(request);
+    const content = input.body === null ? undefined : contentOf(request, framed.bodyBytes);
     const arrival = { requestId, method, target: framed.path, atMs: arrivedAtMs, content };
     this.#recording = context.audit.arrive(arrival);
     const traceparent = context.traces?.join(request.rawHeaders, requestId) ?? null;
