@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { gzipSync } from 'node:zlib';
 import { decodeBody } from '../../sidecar/usage/decode-body.ts';
-import { codingOf } from './coding.ts';
+import { codingOf, isLikeAscii } from './coding.ts';
 import { COUNT_NEEDLES, RequestContent } from './request-content.ts';
 import { COUNT_NAMES } from './token-counts.ts';
 
@@ -26,6 +26,9 @@ describe('the counts of a request are found', () => {
     ],
     ['under other names', '{"inputTokens":1000000,"eval_count":7}'],
     ['in other forms of numbers', '{"prompt_tokens":1.0E6,"completion_tokens":7.0}'],
+    ['in the numbers of Python and JSON5', '{"prompt_tokens":"1_000_000","completion_tokens":+0x7}'],
+    ['far behind their names', `{"prompt_tokens":${' '.repeat(5000)}1000000}`],
+    ['in UTF-16', Buffer.from(JSON.stringify(SENT), 'utf16le').toString('latin1')],
     ['as texts', '{"prompt_tokens":"1000000","completion_tokens":"7"}'],
     ['in a form', 'usage[prompt_tokens]=1000000&usage%5Bcompletion_tokens%5D=7'],
     ['in an encoded form', encodeURIComponent(JSON.stringify(SENT))],
@@ -40,7 +43,8 @@ describe('the counts of a request are found', () => {
       const content = contentOf(body, undefined, step);
       expect(content.hasCounts(SENT)).toBe(true);
       expect(content.hasCounts({ ...SENT, total_tokens: 1_000_007 })).toBe(true);
-      expect(content.hasCounts({ ...SENT, completion_tokens: 8 })).toBe(false);
+      if (!body.includes(' '.repeat(99)))
+        expect(content.hasCounts({ ...SENT, completion_tokens: 8 })).toBe(false);
       expect(content.hasMatched).toBe(true);
     }
   });
@@ -115,4 +119,15 @@ test('each name of a count has a needle', () => {
 test('a body in which names are repeated without end is not searched further', () => {
   const content = contentOf('"max_token'.repeat(100_000));
   expect(content.hasCounts({ prompt_tokens: 3 })).toBe(true);
+});
+
+test.each<[string | undefined, boolean]>([
+  [undefined, true],
+  ['application/json', true],
+  ['application/json; charset=UTF-8', true],
+  ['application/json; charset="utf-16le"', true],
+  ['application/json; charset=utf-7', false],
+  ['text/plain; charset=ibm037', false],
+])('the names in a text of type %s are ASCII: %s', (contentType, expected) => {
+  expect(isLikeAscii(contentType)).toBe(expected);
 });

@@ -10,8 +10,8 @@ const [MAX_NUMBERS, MAX_MODELS] = [10_000, 100] as const;
 const NUMBER_BYTES = 40;
 /** Hits of a name. A body with more of them is taken to contain everything, because each costs time. */
 const MAX_HITS = 20_000;
-/** Longer than a name, its separator and its value. */
-const OVERLAP = 320;
+/** Longer than a name, its separators and its value. */
+const OVERLAP = 512;
 /** Longer than what is in front of a name, and the longest name up to its needle. */
 const IN_FRONT = 32;
 /** Up to this length, a text is searched faster than bytes. */
@@ -23,9 +23,12 @@ const MODEL_NEEDLE = 'model';
 const ESCAPE_NEEDLE = '\\u00';
 
 /** Characters between a name and its value in JSON, JSON within a string, forms, YAML and XML. */
-const SEPARATOR = String.raw`(?:%[\dA-Fa-f]{2}|[^\w.+-]){1,24}`;
-const COUNT = new RegExp(String.raw`(?:${COUNT_NAMES.join('|')})(?:${SEPARATOR}(-?\d[\d.eE+-]*))?`, 'g');
-const MODEL = new RegExp(String.raw`(?:${MODELS.join('|')})${SEPARATOR}((?:[^"\\&<\r\n]|\\+\/){1,200})`, 'g');
+const SEPARATOR = String.raw`(?:%[\dA-Fa-f]{2}|[^\w.+-])`;
+const MAX_SEPARATORS = 64;
+const NUMBER = String.raw`[-+]?(?:0[xob][\dA-Fa-f]+|\d[\d._eE+-]*)`;
+const NAME = String.raw`(?:[^"\\&<\r\n]|\\+\/){1,200}`;
+const COUNT = valuePattern(COUNT_NAMES, NUMBER);
+const MODEL = valuePattern(MODELS, NAME);
 /** What can be in front of a name: nothing, or not a part of a longer name. An encoded character ends with a letter. */
 const BEFORE = /(?:^|[^A-Za-z_]|%[\dA-Fa-f]{2}|\\[nrt])$/;
 const LONGEST_BEFORE = 3;
@@ -114,7 +117,9 @@ export class RequestContent implements SentCounts {
   }
 
   /** As Latin-1, because that is fast, and names and numbers are ASCII. */
-  #search(chunk: Buffer): void {
+  #search(bytes: Buffer): void {
+    // UTF-16 and UTF-32
+    const chunk = bytes.includes(0) ? Buffer.from(bytes.filter((byte) => byte !== 0)) : bytes;
     const isShort = chunk.length <= SHORT;
     if (isShort) this.#searchText(this.#rest + chunk.toString('latin1'));
     else {
@@ -146,12 +151,14 @@ export class RequestContent implements SentCounts {
 
   #addCounts(text: string): void {
     for (const value of valuesIn(text, COUNT))
-      this.#numbers = withValue(this.#numbers, Number(value), MAX_NUMBERS);
+      if (value === FAR) this.giveUp();
+      else this.#numbers = withValue(this.#numbers, Number(value?.replaceAll(/^\+|_/g, '')), MAX_NUMBERS);
   }
 
   #addModels(text: string): void {
     for (const value of valuesIn(text, MODEL))
-      this.#models = withValue(this.#models, withoutEscapes(value ?? ''), MAX_MODELS);
+      if (value === FAR) this.giveUp();
+      else if (value !== undefined) this.#models = withValue(this.#models, withoutEscapes(value), MAX_MODELS);
   }
 
   #mayFind(): boolean {
@@ -183,6 +190,15 @@ const withoutEscapes = (name: string): string =>
 
 const unescaped = (_escape: string, code: string): string => String.fromCharCode(Number.parseInt(code, 16));
 
+/** In place of a value that may follow after more blanks than are searched. */
+const FAR = ' ';
+
+function valuePattern(names: readonly string[], value: string): RegExp {
+  const next = `${SEPARATOR}{1,${MAX_SEPARATORS}}(${value})|(${SEPARATOR}{${MAX_SEPARATORS + 1}})`;
+  const longestFirst = names.toSorted((a, b) => b.length - a.length);
+  return new RegExp(`(?:${longestFirst.join('|')})(?:${next})?`, 'g');
+}
+
 /** The values of the matches; undefined: no value follows. */
 function valuesIn(text: string, pattern: RegExp): readonly (string | undefined)[] {
   pattern.lastIndex = 0;
@@ -191,7 +207,7 @@ function valuesIn(text: string, pattern: RegExp): readonly (string | undefined)[
   const values: (string | undefined)[] = [];
   for (; found !== null; found = pattern.exec(text)) {
     const before = text.slice(Math.max(0, found.index - LONGEST_BEFORE), found.index);
-    if (BEFORE.test(before)) values.push(found[1]);
+    if (BEFORE.test(before)) values.push(found[2] === undefined ? found[1] : FAR);
   }
   return values;
 }

@@ -1,4 +1,4 @@
-import { codingOf } from '../../core/usage/coding.ts';
+import { codingOf, isLikeAscii } from '../../core/usage/coding.ts';
 import { RequestContent } from '../../core/usage/request-content.ts';
 import { decodeBody } from '../usage/decode-body.ts';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
@@ -59,8 +59,9 @@ export interface ExchangeInput {
 }
 
 function contentOf({ rawHeaders }: ClientRequest, bytes: number): RequestContent {
-  const [coding, ...others] = valuesOf(rawHeaders, 'content-encoding');
-  return new RequestContent(others.length > 0 ? 'unknown' : codingOf(coding), decodeBody, bytes);
+  const codings = valuesOf(rawHeaders, 'content-encoding');
+  const isReadable = codings.length <= 1 && valuesOf(rawHeaders, 'content-type').every(isLikeAscii);
+  return new RequestContent(isReadable ? codingOf(codings[0]) : 'unknown', decodeBody, bytes);
 }
 
 /** One request to the agent, with its response. */
