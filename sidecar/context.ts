@@ -5,7 +5,7 @@ import { withCensus } from '../core/census/with-census.ts';
 import type { EgressSetup } from '../core/egress/report.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { tokenPriceOf } from '../core/manifest/token-price.ts';
-import type { DeclaredApi } from '../core/usage/create-usage-reader.ts';
+import type { DeclaredApi } from '../core/usage/usage-scope.ts';
 import type { AgentEnvironment } from '../probe/gather.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Environment } from '../runtime/env.ts';

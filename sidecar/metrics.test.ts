@@ -23,10 +23,11 @@ describe('the metrics after a request of each outcome contain', () => {
       const headers =
         reported[request.url as keyof typeof reported] ?? (request.url === '/open' ? REPORTING : {});
       response.writeHead(200, { ...headers, 'content-type': 'application/json' });
-      response.end(request.url === '/usage' ? JSON.stringify(USAGE) : '{}');
+      response.end(request.url === '/v1/chat' ? JSON.stringify(USAGE) : '{}');
     };
     const port = rig.sidecar.proxyPort;
-    for (const path of ['/allow', '/deny', '/usage']) await ask(port, { path });
+    for (const path of ['/allow', '/deny']) await ask(port, { path });
+    await ask(port, { method: 'POST', path: '/v1/chat' });
     await askRaw(port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
     await engine.stop();
     await ask(port, { path: '/open' });

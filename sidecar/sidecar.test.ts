@@ -382,7 +382,7 @@ describe('the audit ring', () => {
 
 describe('usage', () => {
   test('counts unreadable responses as calls without usage, by type, encoding, size and chat path', async () => {
-    const answer = JSON.stringify({ object: 'chat.completion', model: 'm', choices: [] });
+    const answer = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices: [] });
     const answers: Record<string, [headers: Record<string, string>, body: string | Buffer]> = {
       '/no-type': [{}, answer],
       '/html': [{ 'content-type': 'text/html' }, answer],
@@ -397,7 +397,7 @@ describe('usage', () => {
       response.writeHead(200, headers).end(body);
     };
     for (const path of Object.keys(answers))
-      await (await fetch(rig.proxyUrl + path, { method: 'POST' })).arrayBuffer();
+      await (await fetch(rig.proxyUrl + path, { method: 'POST', body: '{}' })).arrayBuffer();
     await rig.settled();
     const entries = await rig.report<AuditEntry[]>('/audit');
     expect(entries.map(({ path, usage }) => [path, usage])).toEqual([
@@ -417,10 +417,10 @@ describe('usage', () => {
       const usage =
         request.url === '/a' ? { usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } } : {};
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ object: 'chat.completion', model: 'm', choices: [], ...usage }));
+      response.end(JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices: [], ...usage }));
     };
     for (const path of ['/a', '/a', '/b'])
-      await (await fetch(rig.proxyUrl + path, { method: 'POST' })).text();
+      await (await fetch(rig.proxyUrl + path, { method: 'POST', body: '{}' })).text();
     await rig.settled();
     const expected = {
       source: 'audit-ring',

@@ -18,11 +18,20 @@ export function callsOf(entry: AuditEntry): readonly ModelCall[] {
 /** Number of calls of an entry whose usage is unknown. */
 export function callsWithoutUsageOf(entry: AuditEntry): number {
   const { usage } = entry;
-  if (usage === undefined) return 0;
+  const ofLanes = entry[LANE_USAGE]?.withoutUsage ?? 0;
+  if (usage === undefined && ofLanes === 0) return 0;
   const { calls, origin } = sourceOf(entry);
-  if ('unavailable' in usage) return calls.length === 0 ? 1 : 0;
+  if (calls.length === 0) return usage === undefined ? ofLanes : Math.max(1, ofLanes);
+  if (origin === 'lanes') return ofLanes;
   // If the agent reports more than the response, its report also covers the calls without usage.
-  return origin === 'wire' ? (usage.callsWithoutUsage ?? 0) : 0;
+  return origin === 'wire' && usage !== undefined && 'callsWithoutUsage' in usage
+    ? (usage.callsWithoutUsage ?? 0)
+    : 0;
+}
+
+/** Those calls without usage that the completion of an entry adds. Those of lanes were counted when they ended. */
+export function callsWithoutUsageAtCompletion(entry: AuditEntry): number {
+  return Math.max(0, callsWithoutUsageOf(entry) - (entry[LANE_USAGE]?.withoutUsage ?? 0));
 }
 
 /** The calls that the agent reported for an entry: in its response, events or spans. */
@@ -123,8 +132,13 @@ export function callsIn(events: readonly BehavioralEvent[]): ModelCall[] {
 /**
  * `GET /usage` from the audit ring. A response with unknown usage is counted separately, never as 0 tokens.
  * @param withoutRequest calls without an entry
+ * @param unknown calls of lanes without usage and without an entry
  */
-export function ringUsageReport(entries: readonly AuditEntry[], withoutRequest: CallSum): RingUsageReport {
+export function ringUsageReport(
+  entries: readonly AuditEntry[],
+  withoutRequest: CallSum,
+  unknown = 0,
+): RingUsageReport {
   const calls = entries.map(callsOf);
   const totals = addCalls(emptyWindow(''), calls.flat());
   return {
@@ -133,7 +147,7 @@ export function ringUsageReport(entries: readonly AuditEntry[], withoutRequest: 
     totalTokens: totals.totalTokens,
     totalCalls: totals.totalCalls,
     sampleSize: calls.filter((ofEntry) => ofEntry.length > 0).length,
-    callsWithoutUsage: entries.reduce((sum, entry) => sum + callsWithoutUsageOf(entry), 0),
+    callsWithoutUsage: entries.reduce((sum, entry) => sum + callsWithoutUsageOf(entry), unknown),
     ...(withoutRequest.totalCalls > 0 && { withoutRequest }),
   };
 }

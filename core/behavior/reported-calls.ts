@@ -1,4 +1,5 @@
 import type { ReportedCalls } from '../facts/egress-facts.ts';
+import { REQUESTED_MODEL } from '../usage/usage.ts';
 import type { AuditEntry } from './audit-entry.ts';
 
 /** The tools and models that the agent itself reports in the entries of the audit ring. */
@@ -7,13 +8,16 @@ export function reportedCallsIn(
 ): ReportedCalls {
   let tools: Set<string> | null = null;
   const models = new Set<string>();
+  const requestedModels = new Set<string>();
   for (const { toolsCalled, usage, events = [] } of entries) {
     // An empty list is a report, too.
     if (toolsCalled !== undefined) tools ??= new Set();
     for (const name of toolsCalled ?? []) tools?.add(name);
     if (usage !== undefined && !('unavailable' in usage))
-      for (const { modelId } of usage.calls ?? [usage]) models.add(modelId);
+      for (const { modelId, [REQUESTED_MODEL]: isRequested } of usage.calls ?? [usage])
+        (isRequested ? requestedModels : models).add(modelId);
     for (const event of events) if (event.type === 'model') models.add(event.modelId);
   }
-  return { tools, models: models.size === 0 ? null : models };
+  const reported = { tools, models: models.size === 0 ? null : models };
+  return requestedModels.size === 0 ? reported : { ...reported, requestedModels };
 }

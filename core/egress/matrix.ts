@@ -82,12 +82,14 @@ function isIn(seen: ReadonlySet<string> | null, matches: (each: string) => boole
 
 function modelRows({ manifest, declared, facts, egress }: MatrixInput): Cells[] {
   const reported = facts.reported?.models ?? null;
+  const requested = facts.reported?.requestedModels ?? [];
   const called = egress?.models ?? new Map<string, number>();
   const rows = declared.models.map((name): Cells => {
     const matches = (id: string): boolean => modelNamesOf(id).includes(declaredModelName(name));
     const isCalled = [...called.keys()].some(matches);
     const observed = isCalled || (hasLaneFor(manifest, name, egress) ? false : null);
-    return { name, declared: true, reported: isIn(reported, matches), observed };
+    const isReported = [...requested].some(matches) || isIn(reported, matches);
+    return { name, declared: true, reported: isReported, observed };
   });
   const others = [...new Set([...called.keys(), ...(reported ?? [])])].filter(
     (id) => modelNamesOf(id).length > 0 && !isDeclaredModel(declared, id),

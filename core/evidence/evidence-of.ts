@@ -108,7 +108,7 @@ const OBSERVED_MODELS: readonly [prefix: string, textOf: (id: string) => string]
 function otherModelOf(input: EvidenceInput): string | null {
   const { manifest, seen, at } = input;
   const { fallback } = manifest.spec.model;
-  const fallbackKeys = (['wire', 'lane'] as const).flatMap((source) =>
+  const fallbackKeys = (['wire', 'requested', 'lane'] as const).flatMap((source) =>
     fallback === undefined ? [] : [sightingKey(source, modelSubject(fallback.id))],
   );
   if (lastOf(fallbackKeys, input) !== null) return null;

@@ -49,6 +49,7 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
         keys: {
           observed: [
             sightingKey('wire', modelSubject(model.id)),
+            sightingKey('requested', modelSubject(model.id)),
             sightingKey('lane', modelSubject(model.id)),
           ],
           reported: [

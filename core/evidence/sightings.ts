@@ -1,13 +1,15 @@
+import { REQUESTED_MODEL } from '../usage/usage.ts';
 import type { Check } from '../facts/check.ts';
 import type { AuditEntry, Behavior } from '../behavior/audit-entry.ts';
 import { reportedName } from '../behavior/reported-name.ts';
 import type { Facts } from '../facts/facts.ts';
 
 /**
- * The source of a sighting. `probe`: a probe from the sidecar. `wire`: the responses of the agent. `lane`: the calls of the agent on
- * an egress lane. `check`: a passing check reported by the agent. `report`: a behavioral header or event.
+ * The source of a sighting. `probe`: a probe from the sidecar. `wire`: the responses of the agent. `requested`: a response with the
+ * model that its request named, which an agent may repeat without using it. `lane`: the calls of the agent on an egress lane.
+ * `check`: a passing check reported by the agent. `report`: a behavioral header or event.
  */
-export type SightingSource = 'probe' | 'wire' | 'lane' | 'check' | 'report';
+export type SightingSource = 'probe' | 'wire' | 'requested' | 'lane' | 'check' | 'report';
 
 /** How long a sighting counts, in milliseconds. */
 export const EVIDENCE_MS = 24 * 60 * 60 * 1000;
@@ -85,8 +87,9 @@ export function sightingsIn(
   const keys = new Set<string>();
   const add = (source: SightingSource, subject: string): unknown => keys.add(sightingKey(source, subject));
   if (usage !== undefined && !('unavailable' in usage))
-    for (const { modelId, totalTokens } of usage.calls ?? [usage]) {
-      for (const key of knownModel(modelId).wireKeys) keys.add(key);
+    for (const { modelId, totalTokens, [REQUESTED_MODEL]: isRequested } of usage.calls ?? [usage]) {
+      if (isRequested) for (const subject of modelSubjectsOf(modelId)) add('requested', subject);
+      else for (const key of knownModel(modelId).wireKeys) keys.add(key);
       if (totalTokens > 0) keys.add(WIRE_TOKENS);
     }
   for (const key of guardrailsInvoked ? keysOfGuardrails(guardrailsInvoked) : []) keys.add(key);

@@ -67,4 +67,6 @@ export interface ReportedCalls {
   tools: ReadonlySet<string> | null;
   /** Model ids; null: no request reports a model. */
   models: ReadonlySet<string> | null;
+  /** Model ids of responses whose requests named the same model; absent: none. They are no evidence of an undeclared model. */
+  requestedModels?: ReadonlySet<string>;
 }

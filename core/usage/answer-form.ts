@@ -3,12 +3,13 @@ import { createLines, SseEvents } from './sse-data.ts';
 import { StreamDecoder } from './stream-decoder.ts';
 import { TOOL_RESULT, UsageCollector, usageOfDocument } from './answer-usage.ts';
 import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
+import { EVERY_RESPONSE, type UsageScope } from './usage-scope.ts';
 import type { ParsedUsage } from './usage.ts';
 
 /** Format of a body that may contain usage: one JSON document, server-sent events, or lines of JSON. */
 export type AnswerForm = 'json' | 'stream' | 'lines';
 
-/** Maximum bytes of a body that are read. For a stream, the limit applies to one event or line. */
+/** Maximum bytes of a body that are read. For a stream, the limit applies to the characters of one event or line. */
 export const MAX_READ_BYTES = 1024 * 1024;
 
 /** The form for a content type; null: unsupported or missing content type. */
@@ -60,22 +61,21 @@ export function formOfStart(start: Uint8Array): AnswerForm | null {
 const WHOLE_TEXT = new TextDecoder();
 
 export interface JsonReading {
-  /** The path is that of a model endpoint, so an unreadable body counts as a model response. */
-  modelPath: boolean;
+  scope: UsageScope;
   createFilter: CreateParseFilter;
 }
 
 /** Usage in a complete JSON body; `broken`: the body is not valid JSON. */
 export function usageOfJson(
   body: Uint8Array,
-  { modelPath, createFilter }: JsonReading,
+  { scope, createFilter }: JsonReading,
 ): ParsedUsage | 'broken' | null {
   const text = WHOLE_TEXT.decode(body);
   // Whether a body without usage is valid matters only on the path of a model endpoint.
-  if (!modelPath && !createFilter().mustParse(text)) return null;
+  if (!scope.modelPath && !createFilter().mustParse(text)) return null;
   const value = jsonOf(text);
   if (value === undefined) return 'broken';
-  return usageOfDocument(value);
+  return usageOfDocument(value, scope);
 }
 
 export interface StreamText {
@@ -88,12 +88,9 @@ export interface StreamText {
 }
 
 /** Creates an incremental reader of a stream's events or lines. */
-export function createStreamText(
-  form: 'stream' | 'lines',
-  createFilter: CreateParseFilter = createParseFilter,
-): StreamText {
+export function createStreamText(form: 'stream' | 'lines', { scope, createFilter }: JsonReading): StreamText {
   const decoder = new StreamDecoder();
-  const usage = new UsageCollector();
+  const usage = new UsageCollector(scope);
   const filter = createFilter();
   const add = (line: string, text = line, code = ''): void => {
     if (!filter.mustParse(line)) return;
@@ -101,10 +98,14 @@ export function createStreamText(
     if (value === undefined) return;
     filter.parsed(line, usage.add(code === STEP_CODE && isRecord(value) ? stepOf(value) : value));
   };
+  const skip = (start: string): void => {
+    const isResponse = SHAPES.some((shape) => shape.test(start)) && !UNFINISHED.test(start);
+    if (scope.modelPath || isResponse) usage.skip(isResponse);
+  };
   const events =
     form === 'stream'
-      ? new SseEvents((data) => add(data), MAX_READ_BYTES / 2)
-      : createLines((line) => add(line, ...withoutCode(line)), MAX_READ_BYTES / 2);
+      ? new SseEvents((data) => add(data), MAX_READ_BYTES, skip)
+      : createLines((line) => add(line, ...withoutCode(line)), MAX_READ_BYTES, skip);
   return {
     write: (chunk) => events.write(decoder.decode(chunk)),
     heldBytes: () => events.heldLength() + filter.heldLength + usage.heldBytes,
@@ -130,9 +131,11 @@ function withoutCode(line: string): [text: string, code: string] {
 /** Members at the start of model responses. */
 const SHAPES: readonly RegExp[] = [
   /"object"\s*:\s*"(?:chat\.completion|text_completion|response|embedding)"/,
-  /"choices"\s*:\s*\[/,
+  /"(?:choices|candidates)"\s*:\s*\[/,
   /"type"\s*:\s*"message"[^]*"role"\s*:\s*"assistant"|"role"\s*:\s*"assistant"[^]*"type"\s*:\s*"message"/,
 ];
+
+const UNFINISHED = /"status"\s*:\s*"(?:queued|in_progress)"/;
 
 /** Whether the start of a body that is too large to read looks like a model response. */
 export function startsLikeModelAnswer(form: AnswerForm, start: Uint8Array): boolean {
@@ -140,7 +143,7 @@ export function startsLikeModelAnswer(form: AnswerForm, start: Uint8Array): bool
     const text = WHOLE_TEXT.decode(start);
     return SHAPES.some((shape) => shape.test(text));
   }
-  const stream = createStreamText(form);
+  const stream = createStreamText(form, { scope: EVERY_RESPONSE, createFilter: createParseFilter });
   stream.write(start);
   const usage = stream.end();
   return usage !== null && usage.reason !== TOOL_RESULT;

@@ -1,6 +1,14 @@
 import { addTokens, type TokenCounts } from './token-counts.ts';
 import { findUsage, type Finding } from './usage-in-json.ts';
-import type { AnswerUsage, ModelCall, ReadCall, ParsedUsage, RequestUsage } from './usage.ts';
+import { EVERY_RESPONSE, type UsageScope } from './usage-scope.ts';
+import {
+  REQUESTED_MODEL,
+  type AnswerUsage,
+  type ModelCall,
+  type ParsedUsage,
+  type ReadCall,
+  type RequestUsage,
+} from './usage.ts';
 
 /** Maximum calls of one response that are kept by id. Further calls are handled like usage without an id: the largest counts. */
 const MAX_CALLS = 1000;
@@ -9,6 +17,9 @@ const MAX_CALLS = 1000;
 const CALL_BYTES = 800;
 /** Estimated bytes of an alias of an id. */
 const ALIAS_BYTES = 500;
+
+/** Key of the call whose usage so far is known. Its last event replaces it. */
+const PARTIAL = 'partial';
 
 interface Call {
   id: string | null;
@@ -39,6 +50,14 @@ export class UsageCollector {
   #last: Call | null = null;
   #modelId: string | null = null;
   #steps = 0;
+  #hasSkipped = false;
+  /** The skipped event was a response of its own. */
+  #hasSkippedCall = false;
+  readonly #scope: UsageScope;
+
+  constructor(scope: UsageScope = EVERY_RESPONSE) {
+    this.#scope = scope;
+  }
 
   /** Estimated memory of the ids and calls in bytes. */
   get heldBytes(): number {
@@ -47,7 +66,7 @@ export class UsageCollector {
 
   /** Adds one JSON value. Returns true if adding it once more, as the next value, would change nothing. */
   add(value: unknown): boolean {
-    const findings = findUsage(value);
+    const findings = findingsIn(value, this.#scope);
     this.addFindings(findings);
     return findings.length <= 1 && findings.every(isRepeatable);
   }
@@ -72,21 +91,38 @@ export class UsageCollector {
     this.#unnamed.counts = largestOf(this.#unnamed.counts, ofEvent);
   }
 
+  /** An event of a model was too long to be read. It may be the one with the usage of the last call, or of another call. */
+  skip(isResponse: boolean): void {
+    this.#hasSkipped = true;
+    if (this.#last !== null && countsOfCall(this.#last) === null) this.#last.isFinished = true;
+    else this.#hasSkippedCall ||= isResponse;
+  }
+
   /** null: no model response was found. */
   result(): ParsedUsage | null {
     const last = this.#last;
-    if (last === null) return null;
-    return resultOf([...this.#calls.values()], this.#unnamed, { last, modelId: this.#modelId });
+    if (last === null) return this.#hasSkipped ? { calls: [], unknown: [null], reason: TOO_LONG } : null;
+    const about = { last, modelId: this.#modelId, scope: this.#scope };
+    const usage = resultOf([...this.#calls.values()], this.#unnamed, about);
+    if (!this.#hasSkipped) return usage;
+    const unknown = this.#hasSkippedCall ? [...usage.unknown, null] : usage.unknown;
+    return { ...usage, unknown, reason: usage.reason === NO_USAGE ? TOO_LONG : usage.reason };
   }
 
   #callOf(finding: Finding): Call {
-    const { kind } = finding;
+    const { kind, counts } = finding;
+    if (kind === 'partial') return this.#callAt(PARTIAL, null);
+    if (counts !== null) this.#calls.delete(PARTIAL);
     const last = this.#last;
     const id = this.#idOf(finding);
     const isLast = kind === 'end' || (kind === 'tail' && last !== null && countsOfCall(last) === null);
     if (isLast && last !== null && (id === null || !this.#calls.has(`id ${id}`))) return last;
     if (id === null && kind !== 'step') return this.#unnamed;
     const key = id === null ? `step ${(this.#steps += 1)}` : `id ${id}`;
+    return this.#callAt(key, id);
+  }
+
+  #callAt(key: string, id: string | null): Call {
     const known = this.#calls.get(key);
     if (known !== undefined) return known;
     if (this.#calls.size >= MAX_CALLS) return this.#unnamed;
@@ -113,19 +149,19 @@ export class UsageCollector {
 }
 
 /** The usage of one JSON document. null: it contains no model response. */
-export function usageOfDocument(value: unknown): ParsedUsage | null {
-  const findings = findUsage(value);
+export function usageOfDocument(value: unknown, scope: UsageScope = EVERY_RESPONSE): ParsedUsage | null {
+  const findings = findingsIn(value, scope);
   const [only] = findings;
   if (only === undefined) return null;
   const { counts } = only;
   // Most responses are one call with its usage, for which nothing has to be collected.
   if (findings.length === 1 && only.kind === 'whole' && counts !== null && counts !== 'unreadable')
     return {
-      calls: [readCall(only.id === null ? UNNAMED : only, counts, only.modelId)],
+      calls: [readCall(only.id === null ? UNNAMED : only, counts, only.modelId, scope)],
       unknown: [],
       reason: NO_USAGE,
     };
-  const usage = new UsageCollector();
+  const usage = new UsageCollector(scope);
   usage.addFindings(findings);
   return usage.result();
 }
@@ -143,15 +179,15 @@ const NO_CALL: Call = {
 function resultOf(
   calls: readonly Call[],
   unnamed: Call,
-  { last, modelId }: { last: Call; modelId: string | null },
+  { last, modelId, scope }: { last: Call; modelId: string | null; scope: UsageScope },
 ): ParsedUsage {
   const read: ReadCall[] = [];
   for (const call of calls) {
     const counts = countsOfCall(call);
-    if (counts !== null) read.push(readCall(call, counts, call.modelId ?? modelId));
+    if (counts !== null) read.push(readCall(call, counts, call.modelId ?? modelId, scope));
   }
   const rest = restOf(unnamed.isUnreadable ? null : unnamed.counts, read);
-  if (rest !== null) read.push(readCall(UNNAMED, rest, unnamed.modelId ?? modelId));
+  if (rest !== null) read.push(readCall(UNNAMED, rest, unnamed.modelId ?? modelId, scope));
   // If the sum is larger than the calls that were read, the sum also covers the calls without usage.
   const unread = rest === null ? calls.filter((call) => isUnread(call, last)) : [];
   if (read.length === 0 && unread.length === 0) unread.push(unnamed);
@@ -162,6 +198,7 @@ function resultOf(
 export const TOOL_RESULT = 'the tool result has no usage';
 
 const NO_USAGE = 'the response has no usage';
+const TOO_LONG = 'an event of the response is larger than 1 MiB';
 
 function reasonOf(unread: readonly Call[]): string {
   if (unread.some(({ isUnreadable }) => isUnreadable)) return 'the response has invalid usage';
@@ -178,6 +215,7 @@ function isUnread(call: Call, last: Call): boolean {
 export function requestUsageOf({ calls, unknown, reason }: ParsedUsage): RequestUsage | null {
   if (calls.length === 0) return unknown.length === 0 ? null : { unavailable: reason };
   const usage: AnswerUsage = totalOf(calls);
+  if (calls.length === 1 && calls[0]?.[REQUESTED_MODEL] === true) usage[REQUESTED_MODEL] = true;
   if (calls.length > 1) usage.calls = calls.map(({ id: _id, isRoot: _isRoot, ...call }): ModelCall => call);
   if (unknown.length > 0) usage.callsWithoutUsage = unknown.length;
   return usage;
@@ -196,8 +234,22 @@ function readCall(
   { id, isRoot }: Pick<ReadCall, 'id' | 'isRoot'>,
   { promptTokens, completionTokens, totalTokens }: TokenCounts,
   modelId: string | null,
+  { request }: UsageScope,
 ): ReadCall {
-  return { modelId: modelId ?? UNKNOWN, promptTokens, completionTokens, totalTokens, id, isRoot };
+  const call: ReadCall = {
+    modelId: modelId ?? UNKNOWN,
+    promptTokens,
+    completionTokens,
+    totalTokens,
+    id,
+    isRoot,
+  };
+  if (modelId !== null && request?.hasModel(modelId) === true) call[REQUESTED_MODEL] = true;
+  return call;
+}
+
+function findingsIn(value: unknown, { isRead, request }: UsageScope): readonly Finding[] {
+  return isRead === null || isRead(value) ? findUsage(value, request) : [];
 }
 
 /** The part of a sum without an id that is not covered by the calls that were read. */

@@ -32,6 +32,7 @@ function read(head: AnswerHead, body: string | Uint8Array, pieceLength = 7): Req
 }
 
 const COMPLETION = JSON.stringify({
+  id: 'chatcmpl-1',
   object: 'chat.completion',
   model: 'gpt-4o',
   choices: [{ message: { content: 'Grüße 🎉' } }],
@@ -40,7 +41,7 @@ const COMPLETION = JSON.stringify({
 const COUNTED = { modelId: 'gpt-4o', promptTokens: 9, completionTokens: 12, totalTokens: 21 };
 
 const chunk = (rest: object): string =>
-  `data: ${JSON.stringify({ object: 'chat.completion.chunk', model: 'gpt-4o', choices: [], ...rest })}\n\n`;
+  `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', model: 'gpt-4o', choices: [], ...rest })}\n\n`;
 const STREAM = [
   chunk({ choices: [{ delta: { content: 'Grü' } }], usage: null }),
   chunk({ choices: [{ delta: { content: 'ße "usage" 🎉' } }], usage: null }),
@@ -71,7 +72,7 @@ describe('a JSON response', () => {
     [
       'without content type and without usage',
       { contentType: undefined, path: '/ask' },
-      '{"choices":[{"text":""}]}',
+      '{"id":"1","object":"text_completion","model":"m","choices":[{"text":""}]}',
       { unavailable: 'the response has no usage' },
     ],
     ['with an HTML body', { contentType: 'text/html' }, `<p>${COMPLETION}`, null],
@@ -210,7 +211,7 @@ describe('the result of an MCP tool', () => {
   test.each<[string, readonly unknown[], RequestUsage | null, RequestUsage | null]>([
     ['without usage', [message(text)], unknown, null],
     ['without usage after notifications', [progress, message(text)], unknown, null],
-    ['with usage', [progress, message(used)], counted, counted],
+    ['with usage', [progress, message(used)], counted, null],
     ['in a handshake', [message({ protocolVersion: '2025-06-18', serverInfo: {} })], null, null],
     ['in a list of tools', [message({ tools: [{ name: 'search' }] })], null, null],
     ['in a ping', [message({})], null, null],
@@ -223,7 +224,7 @@ describe('the result of an MCP tool', () => {
     ] as const) {
       const declared = { chatPath: undefined, isMcp };
       const stream = messages.map((each) => `event: message\ndata: ${JSON.stringify(each)}\n\n`).join('');
-      expect(read({ ...STREAM_HEAD, method: 'POST', declared }, stream)).toEqual(expected);
+      expect(read({ ...STREAM_HEAD, method: 'POST', path: '/mcp', declared }, stream)).toEqual(expected);
       const body = JSON.stringify(messages.at(-1));
       expect(read({ ...JSON_HEAD, method: 'POST', path: '/mcp', declared }, body)).toEqual(expected);
     }

@@ -12,37 +12,17 @@ import {
   type StreamText,
 } from './answer-form.ts';
 import { TOOL_RESULT } from './answer-usage.ts';
+import { codingOf, type Coding, type Decode } from './coding.ts';
 import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
+import { scopeOf, type AskedFor, type UsageScope } from './usage-scope.ts';
 import type { ParsedUsage } from './usage.ts';
 
 /** The parts of a response head and its request that usage needs. */
-export interface AnswerHead {
+export interface AnswerHead extends AskedFor {
   statusCode: number;
-  /** Method of the request. */
-  method?: string | undefined;
   contentType?: string | undefined;
   contentEncoding?: string | undefined;
-  /** Path of the request without query string. It decides whether an unreadable body counts as a model response. */
-  path?: string | undefined;
-  declared?: DeclaredApi | undefined;
 }
-
-/** The parts of the agent's declared API that usage needs. */
-export interface DeclaredApi {
-  /** Path of the chat endpoint; undefined: not declared. */
-  chatPath: string | undefined;
-  /** Whether the agent is an MCP server. Then each tool result is a response of the agent. */
-  isMcp: boolean;
-}
-
-/** Supported content codings. A body with another coding, or with several codings, is not read. */
-export type Coding = 'gzip' | 'br' | 'zstd';
-
-/**
- * Decodes a copy of a body or of its start. `too-large`: the result would exceed `maxBytes`; null: the body does not have
- * this coding. A truncated body is decoded as far as possible.
- */
-export type Decode = (coding: Coding, body: Uint8Array, maxBytes: number) => Uint8Array | 'too-large' | null;
 
 /** Receives the bytes of one response while it is forwarded. Never throws and never keeps more than 1 MiB. */
 export interface UsageReader {
@@ -68,28 +48,22 @@ export function createUsageReader(
   createFilter: CreateParseFilter = createParseFilter,
 ): UsageReader {
   if (head.statusCode < 200 || head.statusCode > 299) return NOTHING;
+  const scope = scopeOf(head);
+  if (scope === null) return NOTHING;
   const form = formOfType(head.contentType);
-  const modelPath = isModelPath(head);
-  const encoding = head.contentEncoding?.trim().toLowerCase() ?? '';
-  if (encoding === '' || encoding === 'identity') {
-    if (form === 'stream' || form === 'lines') return new StreamReader(form, createFilter, head);
-    const about = { form, modelPath, createFilter };
-    return form === 'json' ? new KeptReader(about, head) : new UnnamedReader(about, head);
+  const coding = codingOf(head.contentEncoding);
+  const about = { form, scope, createFilter };
+  if (coding === null) {
+    if (form === 'stream' || form === 'lines') return new StreamReader(form, about, scope);
+    return form === 'json' ? new KeptReader(about, scope) : new UnnamedReader(about, scope);
   }
-  if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return new DecidedReader(null, head);
-  const name = CODINGS.get(encoding);
-  if (name !== undefined)
-    return new KeptReader({ form, modelPath, createFilter, coding: { name, decode } }, head);
+  const { modelPath } = scope;
+  if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return new DecidedReader(null, scope);
+  if (coding !== 'unknown') return new KeptReader({ ...about, coding: { name: coding, decode } }, scope);
   const isCall = form !== null && modelPath;
-  return new DecidedReader(isCall ? unreadable(`content-encoding ${encoding.slice(0, 50)}`) : null, head);
+  const name = (head.contentEncoding ?? '').trim().toLowerCase().slice(0, 50);
+  return new DecidedReader(isCall ? unreadable(`content-encoding ${name}`) : null, scope);
 }
-
-const CODINGS: ReadonlyMap<string, Coding> = new Map([
-  ['gzip', 'gzip'],
-  ['x-gzip', 'gzip'],
-  ['br', 'br'],
-  ['zstd', 'zstd'],
-]);
 
 /** The usage of a model response that cannot be read. */
 function unreadable(reason: string): ParsedUsage {
@@ -98,11 +72,11 @@ function unreadable(reason: string): ParsedUsage {
 
 /** The readers are classes, because one is created for each response. */
 abstract class Reader implements UsageReader {
-  readonly #head: AnswerHead | null;
+  readonly #scope: UsageScope | null;
 
-  /** @param head null: the declared API does not matter, or matters to another reader that uses this one */
-  constructor(head: AnswerHead | null) {
-    this.#head = head;
+  /** @param scope null: the request does not matter, or matters to another reader that uses this one */
+  constructor(scope: UsageScope | null) {
+    this.#scope = scope;
   }
 
   abstract readonly needsBody: boolean;
@@ -114,7 +88,7 @@ abstract class Reader implements UsageReader {
 
   end(): ParsedUsage | null {
     const usage = this.read();
-    return this.#head === null ? usage : asDeclared(usage, this.#head);
+    return this.#scope === null ? usage : asAsked(usage, this.#scope);
   }
 }
 
@@ -124,8 +98,8 @@ class DecidedReader extends Reader {
   readonly keptBytes = 0;
   readonly #result: ParsedUsage | null;
 
-  constructor(result: ParsedUsage | null, head: AnswerHead | null) {
-    super(head);
+  constructor(result: ParsedUsage | null, scope: UsageScope | null) {
+    super(scope);
     this.#result = result;
   }
 
@@ -145,22 +119,20 @@ class DecidedReader extends Reader {
 const NOTHING: UsageReader = new DecidedReader(null, null);
 
 /**
- * On the declared chat path, a response without readable usage counts as a call without usage. An MCP tool result without
- * usage counts only if the agent is declared as an MCP server, because most tools elsewhere do not call a model.
+ * On the declared chat path, a response without readable usage counts as a call without usage, and so does a response on the path
+ * of a model whose only usage is that of its request. An MCP tool result without usage counts only if the agent is declared as an
+ * MCP server, because most tools elsewhere do not call a model.
  */
-function asDeclared(usage: ParsedUsage | null, { method, path, declared }: AnswerHead): ParsedUsage | null {
+function asAsked(usage: ParsedUsage | null, scope: UsageScope): ParsedUsage | null {
+  if (scope.needsBody && (scope.request?.bytes ?? 0) === 0) return null;
   const isToolResult = usage?.calls.length === 0 && usage.reason === TOOL_RESULT;
-  if (usage !== null && (!isToolResult || declared?.isMcp === true)) return usage;
-  const isChat = method === 'POST' && declared?.chatPath !== undefined && path === declared.chatPath;
-  return isChat ? unreadable('response without readable usage on the declared chat path') : null;
+  if (usage !== null && (!isToolResult || scope.isMcp)) return usage;
+  if (scope.isChat) return NOT_READ;
+  return scope.modelPath && scope.request?.hasMatched === true ? SENT : null;
 }
 
-const MODEL_PATH = /\/(chat\/completions|completions|messages|responses|v1\/chat)\/?$/;
-
-function isModelPath(head: AnswerHead): boolean {
-  const path = head.path ?? '';
-  return MODEL_PATH.test(path) || path === head.declared?.chatPath;
-}
+const NOT_READ = unreadable('response without readable usage on the declared chat path');
+const SENT = unreadable('the request contains the same usage');
 
 const NO_MEMORY = unreadable('the sidecar did not have enough memory to read the body');
 const TOO_LARGE = unreadable('the body is larger than 1 MiB');
@@ -184,8 +156,8 @@ class KeptReader extends Reader {
   #bytes = 0;
   #hasGivenUp = false;
 
-  constructor(about: KeptBody, head: AnswerHead | null) {
-    super(head);
+  constructor(about: KeptBody, scope: UsageScope | null) {
+    super(scope);
     this.#about = about;
   }
 
@@ -218,7 +190,7 @@ class KeptReader extends Reader {
   }
 
   protected read(): ParsedUsage | null {
-    if (this.#hasGivenUp) return this.#about.modelPath ? NO_MEMORY : null;
+    if (this.#hasGivenUp) return this.#about.scope.modelPath ? NO_MEMORY : null;
     if (this.#bytes === 0) return null;
     if (this.#bytes > MAX_READ_BYTES) return usageOfTooLarge(this.#store, this.#about);
     return usageOfBody(this.#store.subarray(0, this.#bytes), this.#about);
@@ -228,37 +200,33 @@ class KeptReader extends Reader {
 const NO_BYTES = new Uint8Array(0);
 
 function usageOfBody(body: Uint8Array, about: KeptBody): ParsedUsage | null {
-  const { coding, modelPath, createFilter } = about;
+  const { coding, scope } = about;
   const decoded = coding === undefined ? body : coding.decode(coding.name, body, MAX_READ_BYTES);
   if (decoded === 'too-large') return usageOfTooLarge(body, about);
   if (decoded === null)
-    return modelPath ? unreadable(`content-encoding ${coding?.name} cannot be decoded`) : null;
+    return scope.modelPath ? unreadable(`content-encoding ${coding?.name} cannot be decoded`) : null;
   const form = about.form ?? formOfStart(decoded);
   if (form === null) return null;
-  const usage = form === 'json' ? usageOfJson(decoded, about) : usageOfStream(form, decoded, createFilter);
+  const usage = form === 'json' ? usageOfJson(decoded, about) : usageOfStream(form, decoded, about);
   if (usage !== 'broken') return usage;
   // JSON lines begin like a single JSON document.
-  const ofLines = usageOfStream('lines', decoded, createFilter);
+  const ofLines = usageOfStream('lines', decoded, about);
   if (ofLines !== null) return ofLines;
-  return modelPath ? unreadable('the body is not complete JSON') : null;
+  return scope.modelPath ? unreadable('the body is not complete JSON') : null;
 }
 
-function usageOfStream(
-  form: 'stream' | 'lines',
-  body: Uint8Array,
-  createFilter: CreateParseFilter,
-): ParsedUsage | null {
-  const stream = createStreamText(form, createFilter);
+function usageOfStream(form: 'stream' | 'lines', body: Uint8Array, reading: JsonReading): ParsedUsage | null {
+  const stream = createStreamText(form, reading);
   stream.write(body);
   return stream.end();
 }
 
 /** A large model response counts as a call without usage. Any other large body does not count as a call. */
-function usageOfTooLarge(kept: Uint8Array, { form: named, modelPath, coding }: KeptBody): ParsedUsage | null {
+function usageOfTooLarge(kept: Uint8Array, { form: named, scope, coding }: KeptBody): ParsedUsage | null {
   const start = coding === undefined ? kept : decodedStart(kept, coding);
   const form = named ?? formOfStart(start);
   if (form === null) return null;
-  return modelPath || startsLikeModelAnswer(form, start) ? TOO_LARGE : null;
+  return scope.modelPath || startsLikeModelAnswer(form, start) ? TOO_LARGE : null;
 }
 
 function decodedStart(body: Uint8Array, { name, decode }: NonNullable<KeptBody['coding']>): Uint8Array {
@@ -286,8 +254,8 @@ class UnnamedReader extends Reader {
   #start: Uint8Array = NO_BYTES;
   #reader: UsageReader | null = null;
 
-  constructor(about: JsonReading, head: AnswerHead) {
-    super(head);
+  constructor(about: JsonReading, scope: UsageScope) {
+    super(scope);
     this.#about = about;
   }
 
@@ -321,11 +289,10 @@ class UnnamedReader extends Reader {
   #decide(): UsageReader {
     const form = formOfStart(this.#start);
     if (form === null) return NOTHING;
-    const { modelPath, createFilter } = this.#about;
     const found =
       form === 'json'
-        ? new KeptReader({ form, modelPath, createFilter }, null)
-        : new StreamReader(form, createFilter, null);
+        ? new KeptReader({ ...this.#about, form }, null)
+        : new StreamReader(form, this.#about, null);
     found.write(this.#start);
     return found;
   }
@@ -343,9 +310,9 @@ class StreamReader extends Reader {
   /** The result after `giveUp`. */
   #result: ParsedUsage | null = null;
 
-  constructor(form: 'stream' | 'lines', createFilter: CreateParseFilter, head: AnswerHead | null) {
-    super(head);
-    this.#stream = createStreamText(form, createFilter);
+  constructor(form: 'stream' | 'lines', reading: JsonReading, scope: UsageScope | null) {
+    super(scope);
+    this.#stream = createStreamText(form, reading);
   }
 
   get needsBody(): boolean {

@@ -106,9 +106,11 @@ const COUNTS = { prompt_tokens: 3, completion_tokens: 5 };
 /** Objects with a finding, each by one mark only. */
 const SHAPES: readonly object[] = [
   ...['usage', 'usage_metadata', 'usageMetadata', 'token_usage', 'tokenUsage', 'totalUsage'].map(holding),
-  ...['total_usage', 'usage_metrics', 'models_usage', 'tokens'].map(holding),
+  ...['total_usage', 'usage_metrics', 'models_usage', 'tokens', 'accumulated_usage'].map(holding),
+  ...['usageDetails', 'usage_details', 'Usage', 'billed_units'].map(holding),
+  { x_groq: holding('usage') },
   ...['modelUsage', 'model_usage'].map((name) => ({ [name]: { 'gpt-5': COUNTS } })),
-  { eval_count: 5 },
+  ...['eval_count', 'prompt_eval_count', 'tokens_predicted'].map((name) => ({ [name]: 5 })),
   ...['chat.completion', 'chat.completion.chunk', 'text_completion', 'response'].map((object) => ({
     object,
   })),
@@ -116,6 +118,8 @@ const SHAPES: readonly object[] = [
   { choices: [], model: 'gpt-5' },
   { type: 'message', role: 'assistant', stop_reason: null },
   { type: 'AIMessageChunk', response_metadata: {} },
+  { modelVersion: 'gemini-3', candidates: [] },
+  { model: 'm', created_at: '2026', response: 'a', done: false },
   { jsonrpc: '2.0', result: { content: [] } },
   { type: 'response.completed', response: {} },
   { type: 'message_start', message: {} },
@@ -198,7 +202,7 @@ describe('the usage is the same as without the filter', () => {
         const dice = diceOf(seed);
         const events = values.flatMap((each) => [each, varied(each, dice), varied(each, dice)]);
         const lines = events.map((each) => JSON.stringify(each, null, dice() < 0.2 && isSse ? ' ' : ''));
-        const form = { path: PATHS[2], step: 1000 };
+        const form = { path: PATHS[1], step: 1000 };
         if (isSse) {
           const stream = lines.map((line) => `data: ${line.replaceAll('\n', '\ndata: ')}\n\n`).join('');
           expectSame(stream, { ...form, contentType: TYPES[1] });
@@ -274,7 +278,7 @@ describe('an event is parsed although it differs from the last one only in its',
     ['role', ['user', 'assistant'].map((role) => ({ type: 'message', role, stop_reason: null }))],
     ['type', ['event', 'message'].map((type) => ({ type, role: 'assistant', stop_reason: null }))],
   ])('%s', (_title, events) => {
-    const form = { contentType: TYPES[2], path: PATHS[2], step: 1000 };
+    const form = { contentType: TYPES[2], path: PATHS[1], step: 1000 };
     const lines = events.map((event) => JSON.stringify(event));
     expectSame(lines.join('\n'), form);
     // The second event makes a difference.

@@ -1,7 +1,17 @@
+import { detached } from '../untrusted/fields.ts';
+
 const LINE_END = /\r\n|\n|\r/g;
 
 /** `event`: name of the event; null: no name. */
 type OnData = (data: string, event: string | null) => void;
+
+/** Called once with the start of an event or line that is too long. */
+type OnSkip = (start: string) => void;
+
+/** Characters of a skipped event or line. */
+const SKIPPED_START = 4096;
+
+const startOf = (pieces: readonly string[]): string => detached(pieces.join('').slice(0, SKIPPED_START));
 
 /**
  * Splits a stream of server-sent events into the data of its events, independent of chunk boundaries. Keeps one unfinished
@@ -10,6 +20,7 @@ type OnData = (data: string, event: string | null) => void;
 export class SseEvents {
   readonly #onData: OnData;
   readonly #maxLength: number;
+  readonly #onSkip: OnSkip | undefined;
   /** The unfinished line. Only new text is searched, so that a long line in small pieces stays cheap. */
   #pieces: string[] = [];
   #data: string[] = [];
@@ -18,9 +29,10 @@ export class SseEvents {
   #skipping = false;
   #afterCarriageReturn = false;
 
-  constructor(onData: OnData, maxLength: number) {
+  constructor(onData: OnData, maxLength: number, onSkip?: OnSkip) {
     this.#onData = onData;
     this.#maxLength = maxLength;
+    this.#onSkip = onSkip;
   }
 
   /** UTF-16 units kept of the unfinished event. */
@@ -58,6 +70,7 @@ export class SseEvents {
     this.#held += piece.length;
     if (!this.#skipping) this.#pieces.push(piece);
     if (this.#held <= this.#maxLength) return;
+    if (!this.#skipping) this.#onSkip?.(startOf([...this.#data, ...this.#pieces]));
     this.#skipping = true;
     // The placeholder keeps the line non-blank, because a blank line would end the event.
     [this.#data, this.#pieces] = [[], [':']];
@@ -97,6 +110,7 @@ function valueOf(line: string): string {
 export function createLines(
   onLine: (line: string) => void,
   maxLength: number,
+  onSkip?: OnSkip,
 ): Pick<SseEvents, 'write' | 'heldLength' | 'end'> {
   let pieces: string[] = [];
   let held = 0;
@@ -106,9 +120,12 @@ export function createLines(
     held = 0;
   };
   const hold = (piece: string): void => {
+    const wasShort = held <= maxLength;
     held += piece.length;
-    if (held > maxLength) pieces = [];
-    else pieces.push(piece);
+    pieces.push(piece);
+    if (held <= maxLength) return;
+    if (wasShort) onSkip?.(startOf(pieces));
+    pieces = [];
   };
   return {
     heldLength: () => (held > maxLength ? 0 : held),

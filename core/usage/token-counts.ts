@@ -47,9 +47,9 @@ export const VOCABULARIES: readonly Vocabulary[] = [
     total: 'total_tokens',
   },
   {
-    usedBy: 'AI SDK 5 and later, Mastra, Bedrock Converse, Claude Agent SDK (modelUsage)',
+    usedBy: 'AI SDK 5 and later, Mastra, Bedrock Converse, Strands, Claude Agent SDK (modelUsage)',
     prompt: 'inputTokens',
-    morePrompt: ['cacheCreationInputTokens', 'cacheReadInputTokens'],
+    morePrompt: ['cacheCreationInputTokens', 'cacheWriteInputTokens', 'cacheReadInputTokens'],
     completion: 'outputTokens',
     total: 'totalTokens',
   },
@@ -62,34 +62,83 @@ export const VOCABULARIES: readonly Vocabulary[] = [
   {
     usedBy: 'Gemini, Vertex',
     prompt: 'promptTokenCount',
+    morePrompt: ['toolUsePromptTokenCount'],
     completion: 'candidatesTokenCount',
-    moreCompletion: ['thoughtsTokenCount'],
+    // Gemini Live has the second one instead of candidates.
+    moreCompletion: ['thoughtsTokenCount', 'responseTokenCount'],
     total: 'totalTokenCount',
   },
   {
     usedBy: 'Gemini in Python, Agent Development Kit',
     prompt: 'prompt_token_count',
+    morePrompt: ['tool_use_prompt_token_count'],
     completion: 'candidates_token_count',
-    moreCompletion: ['thoughts_token_count'],
+    moreCompletion: ['thoughts_token_count', 'response_token_count'],
     total: 'total_token_count',
   },
+  {
+    usedBy: 'Gemini Interactions',
+    prompt: 'total_input_tokens',
+    morePrompt: ['total_tool_use_tokens'],
+    completion: 'total_output_tokens',
+    moreCompletion: ['total_thought_tokens'],
+    total: 'total_tokens',
+  },
+  {
+    usedBy: 'Microsoft.Extensions.AI',
+    prompt: 'inputTokenCount',
+    completion: 'outputTokenCount',
+    total: 'totalTokenCount',
+  },
+  {
+    usedBy: 'Microsoft Agent Framework in Python',
+    prompt: 'input_token_count',
+    completion: 'output_token_count',
+    total: 'total_token_count',
+  },
+  {
+    usedBy: 'Semantic Kernel in .NET',
+    prompt: 'InputTokenCount',
+    completion: 'OutputTokenCount',
+    total: 'TotalTokenCount',
+  },
   { usedBy: 'Ollama', prompt: 'prompt_eval_count', completion: 'eval_count' },
+  { usedBy: 'llama.cpp without OpenAI', prompt: 'tokens_evaluated', completion: 'tokens_predicted' },
 ];
+
+/** Names of the members in all protocols. */
+export const COUNT_NAMES: readonly string[] = [
+  ...new Set(
+    VOCABULARIES.flatMap(({ prompt, morePrompt = [], completion, moreCompletion = [], total = [] }) =>
+      [prompt, morePrompt, completion, moreCompletion, total].flat(),
+    ),
+  ),
+];
+
+/** The token counts that a client sent. They are not usage of the agent. */
+export interface SentCounts {
+  /** Whether the request contained these counts. Zeros do not matter, and a total may be the sum. */
+  hasCounts(holder: unknown): boolean;
+}
 
 /** Upper limit for one call. A larger number is invalid and would distort all sums. */
 export const MAX_TOKENS = 1e9;
 
 /**
  * The token counts in an object. null: none. `unreadable`: at least one count is invalid, so the others are not reliable
- * either.
+ * either. `sent`: those of the request.
  */
-export function countsOf(holder: unknown): TokenCounts | 'unreadable' | null {
+export function countsOf(
+  holder: unknown,
+  sent: SentCounts | null,
+): TokenCounts | 'unreadable' | 'sent' | null {
   if (!isRecord(holder)) return null;
   for (const vocabulary of VOCABULARIES) {
     const counts = countsIn(holder, vocabulary);
-    if (counts !== null) return counts;
+    if (counts !== null) return sent?.hasCounts(holder) === true ? 'sent' : counts;
   }
-  return null;
+  const total = onlyTotalOf(holder);
+  return total !== null && sent?.hasCounts(holder) === true ? 'sent' : total;
 }
 
 function countsIn(holder: Record<string, unknown>, words: Vocabulary): TokenCounts | 'unreadable' | null {
@@ -97,26 +146,70 @@ function countsIn(holder: Record<string, unknown>, words: Vocabulary): TokenCoun
   const completion = countAt(holder, words.completion);
   if (prompt === null && completion === null) return null;
   const total = words.total === undefined ? null : countAt(holder, words.total);
-  const promptTokens = sumAt(holder, prompt, words.morePrompt);
-  const completionTokens = sumAt(holder, completion, words.moreCompletion);
-  if (promptTokens === 'unreadable' || completionTokens === 'unreadable' || total === 'unreadable')
-    return 'unreadable';
-  // The total can be larger than the sum, because some vendors count reasoning tokens only in the total.
-  const totalTokens = Math.max(total ?? 0, promptTokens + completionTokens);
-  return { promptTokens, completionTokens, totalTokens };
+  const morePrompt = sumAt(holder, words.morePrompt);
+  const moreCompletion = sumAt(holder, words.moreCompletion);
+  for (const count of [prompt, completion, total, morePrompt, moreCompletion])
+    if (count === 'unreadable') return 'unreadable';
+  const parts = { prompt, completion, morePrompt, moreCompletion } as Parts;
+  return withIterations(holder, byTotal(parts, total as number | null));
 }
 
-/** The sum of a count and of the counts with these names. */
-function sumAt(
-  holder: Record<string, unknown>,
-  count: number | 'unreadable' | null,
-  more: readonly string[] = NO_NAMES,
-): number | 'unreadable' {
-  let sum = count ?? 0;
-  for (const name of more) {
-    const each = countAt(holder, name) ?? 0;
-    if (sum === 'unreadable' || each === 'unreadable') return 'unreadable';
-    sum += each;
+interface Parts {
+  prompt: number | null;
+  completion: number | null;
+  morePrompt: number;
+  moreCompletion: number;
+}
+
+/**
+ * The stated total decides. It is larger than the parts if a vendor counts some tokens only in the total, and it is less if some
+ * parts are included in others. A total that is less than a part is wrong.
+ */
+function byTotal({ morePrompt, moreCompletion, ...parts }: Parts, total: number | null): TokenCounts {
+  const [prompt, completion] = [parts.prompt ?? 0, parts.completion ?? 0];
+  const sum = prompt + morePrompt + completion + moreCompletion;
+  if (total === null || total < Math.max(prompt, completion))
+    return {
+      promptTokens: prompt + morePrompt,
+      completionTokens: completion + moreCompletion,
+      totalTokens: sum,
+    };
+  if (total >= sum) {
+    const completionTokens =
+      parts.completion === null ? total - prompt - morePrompt : completion + moreCompletion;
+    return { promptTokens: prompt + morePrompt, completionTokens, totalTokens: total };
+  }
+  const promptTokens = Math.min(total - completion, prompt + morePrompt);
+  return { promptTokens, completionTokens: total - promptTokens, totalTokens: total };
+}
+
+/** Anthropic: the counts around the iterations of one call do not include those of its compactions and advisors. */
+function withIterations(holder: Record<string, unknown>, counts: TokenCounts): TokenCounts | 'unreadable' {
+  const iterations = own(holder, 'iterations');
+  if (!Array.isArray(iterations)) return counts;
+  const sum = { ...NO_TOKENS };
+  for (const iteration of iterations) {
+    const each = countsOf(iteration, null);
+    if (each === 'unreadable') return each;
+    if (each !== null && each !== 'sent') addTokens(sum, each);
+  }
+  return sum.totalTokens > counts.totalTokens ? sum : counts;
+}
+
+/** Counts of an embedding whose vendor states nothing but the total. */
+function onlyTotalOf(holder: Record<string, unknown>): TokenCounts | 'unreadable' | null {
+  const total = countAt(holder, 'total_tokens') ?? countAt(holder, 'totalTokens');
+  if (total === null || total === 'unreadable') return total;
+  return { promptTokens: total, completionTokens: 0, totalTokens: total };
+}
+
+/** The sum of the counts with these names. */
+function sumAt(holder: Record<string, unknown>, names: readonly string[] = NO_NAMES): number | 'unreadable' {
+  let sum = 0;
+  for (const name of names) {
+    const count = countAt(holder, name) ?? 0;
+    if (count === 'unreadable') return count;
+    sum += count;
   }
   return sum;
 }
@@ -125,7 +218,9 @@ const NO_NAMES: readonly string[] = [];
 
 /** null: the member is absent or null. */
 function countAt(holder: Record<string, unknown>, name: string): number | 'unreadable' | null {
-  const value = own(holder, name);
+  const member = own(holder, name);
+  // AI SDK 6 has the parts next to the total in an object.
+  const value = isRecord(member) ? own(member, 'total') : member;
   if (value === undefined || value === null) return null;
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKENS
     ? (value as number)

@@ -1,5 +1,7 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
-import { countsOf, type TokenCounts } from './token-counts.ts';
+import { ABOUT, idOf, IDS, MAX_NAME, modelOf, MODELS, runOf } from './call-names.ts';
+import { isFinished, isModelAnswer, isToolResult } from './model-answers.ts';
+import { countsOf, type SentCounts, type TokenCounts } from './token-counts.ts';
 
 /** Information about one model call found in one JSON value. */
 export interface Finding {
@@ -14,9 +16,9 @@ export interface Finding {
   /**
    * `whole`: the complete usage of the call so far. `piece`: to be added to the other pieces with this id. `end`: belongs to
    * the most recently started call if its id is unknown. `tail`: like `end`, unless that call already has usage. `step`: a
-   * separate call without an id.
+   * separate call without an id. `partial`: the usage so far of a call whose last event has a different id.
    */
-  kind: 'whole' | 'piece' | 'end' | 'tail' | 'step';
+  kind: 'whole' | 'piece' | 'end' | 'tail' | 'step' | 'partial';
   /** The call is complete. */
   isFinished: boolean;
   /** The value itself is the model response, not a copy inside the JSON of a framework. */
@@ -36,23 +38,22 @@ const HOLDERS = [
   'total_usage',
   'usage_metrics',
   'models_usage',
+  'accumulated_usage',
+  'usageDetails',
+  'usage_details',
+  'Usage',
   'tokens',
 ] as const;
+/** Cohere. Read if the same object has no `tokens`. */
+const BILLED = 'billed_units';
+/** Groq, in streams. Its own id is that of the request. */
+const GROQ = 'x_groq';
 
 /** Members that contain token counts by model. */
 const HOLDERS_BY_MODEL = ['modelUsage', 'model_usage'] as const;
 
-const IDS = ['id', 'response_id', 'responseId', 'provider_response_id', 'messageId', 'message_id'] as const;
-const MODELS = [
-  ...['model', 'model_name', 'modelName', 'modelId', 'model_id', 'modelVersion'],
-  // LangChain events contain this member next to the message.
-  'ls_model_name',
-] as const;
-/** Members whose own members describe the enclosing object. */
-const ABOUT = ['response_metadata', 'response', 'metadata'] as const;
-
-/** Ollama has no member around its counts. */
-const UNHELD_COUNT = 'eval_count';
+/** Ollama and llama.cpp have no member around their counts. */
+const UNHELD_COUNTS = ['eval_count', 'prompt_eval_count', 'tokens_predicted'] as const;
 
 /**
  * Strings, of which a JSON text contains at least one in quotes if `findUsage` finds anything in it: names of members and
@@ -61,12 +62,13 @@ const UNHELD_COUNT = 'eval_count';
 export const MARKS: readonly string[] = [
   ...HOLDERS,
   ...HOLDERS_BY_MODEL,
-  UNHELD_COUNT,
+  BILLED,
+  ...UNHELD_COUNTS,
   // Members of events and of JSON-RPC messages. `response` is also a value of `object`.
   ...['response', 'message_start', 'jsonrpc'],
   // `isModelAnswer`
   ...['chat.completion', 'chat.completion.chunk', 'text_completion'],
-  ...['choices', 'stop_reason', 'response_metadata'],
+  ...['choices', 'stop_reason', 'response_metadata', 'candidates', 'done'],
 ];
 
 /** Members whose texts `findUsage` reads. Any other text can differ without a difference in the findings. */
@@ -76,7 +78,6 @@ export const READ_TEXTS: ReadonlySet<string> = new Set([
   ...['type', 'role', 'object', 'status', 'event', 'run_id'],
 ]);
 
-const MAX_NAME = 200;
 /** Usage in JSON that is nested deeper is not read. */
 const MAX_DEPTH = 40;
 
@@ -88,10 +89,10 @@ const [ID, MODEL, COUNTS, EVENT, KIND, RPC, BY_MODEL] = [1, 2, 4, 8, 16, 32, 64]
 const USES: ReadonlyMap<string, number> = usesOf([
   [[...IDS, 'response'], ID],
   [[...MODELS, ...ABOUT], MODEL],
-  [[...HOLDERS, UNHELD_COUNT], COUNTS],
+  [[...HOLDERS, BILLED, GROQ, ...UNHELD_COUNTS], COUNTS],
   [HOLDERS_BY_MODEL, BY_MODEL],
   [['event'], EVENT],
-  [['type', 'object', 'choices'], KIND],
+  [['type', 'object', 'choices', 'candidates', 'done'], KIND],
   [['jsonrpc'], RPC],
 ]);
 
@@ -101,13 +102,17 @@ function usesOf(uses: readonly (readonly [names: readonly string[], use: number]
   return byName;
 }
 
-/** Finds all model calls in a JSON value. */
-export function findUsage(value: unknown): readonly Finding[] {
-  return findingsIn(value, { id: null, runId: null, modelId: null, depth: 0, isRoot: true });
+/**
+ * Finds all model calls in a JSON value.
+ * @param sent counts of the request; null: none
+ */
+export function findUsage(value: unknown, sent: SentCounts | null = null): readonly Finding[] {
+  return findingsIn(value, { id: null, runId: null, modelId: null, sent, depth: 0, isRoot: true });
 }
 
 /** A place in the JSON; the ids are from the nearest enclosing object. */
 interface Place extends Pick<Finding, 'id' | 'runId' | 'modelId' | 'isRoot'> {
+  sent: SentCounts | null;
   depth: number;
 }
 
@@ -121,8 +126,9 @@ function findingsIn(value: unknown, around: Place): readonly Finding[] {
     : findingsOfObject(value as Record<string, unknown>, around);
 }
 
-function findingsOfList(list: readonly unknown[], { id, runId, modelId, depth }: Place): readonly Finding[] {
-  const inside = { id, runId, modelId, depth: depth + 1, isRoot: false };
+function findingsOfList(list: readonly unknown[], around: Place): readonly Finding[] {
+  const { id, runId, modelId, sent, depth } = around;
+  const inside = { id, runId, modelId, sent, depth: depth + 1, isRoot: false };
   let findings: Finding[] | null = null;
   for (const each of list) findings = withMore(findings, findingsIn(each, inside));
   return findings ?? NO_FINDINGS;
@@ -144,7 +150,9 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): reado
   let below = findingsOfMembers(object, names, place);
   if ((uses & BY_MODEL) !== 0) below = withMore(below, callsByModel(object, place));
   const isTool = around.isRoot && (uses & RPC) !== 0 && isToolResult(object);
-  const counts = (uses & COUNTS) === 0 ? null : (countsAt(object) ?? unheldCountsOf(object));
+  const { sent } = around;
+  const counts = (uses & COUNTS) === 0 ? null : (countsAt(object, sent) ?? unheldCountsOf(object, sent));
+  if (counts === 'sent') return below ?? NO_FINDINGS;
   if (counts === null) {
     if (below !== null) return below;
     const isAnswer =
@@ -170,11 +178,12 @@ function placeOf(object: Record<string, unknown>, uses: number, around: Place): 
   const runId = (uses & EVENT) === 0 ? null : runOf(object);
   const modelId = (uses & MODEL) === 0 ? null : modelOf(object);
   if (id === null && runId === null && modelId === null) return around;
-  const { depth, isRoot } = around;
+  const { sent, depth, isRoot } = around;
   return {
     id: id ?? around.id,
     runId: runId ?? around.runId,
     modelId: modelId ?? around.modelId,
+    sent,
     depth,
     isRoot,
   };
@@ -183,17 +192,18 @@ function placeOf(object: Record<string, unknown>, uses: number, around: Place): 
 function findingsOfMembers(
   object: Record<string, unknown>,
   names: readonly string[],
-  { id, runId, modelId, depth, isRoot }: Place,
+  { id, runId, modelId, sent, depth, isRoot }: Place,
 ): Finding[] | null {
   let findings: Finding[] | null = null;
   for (const name of names) {
     const member = object[name];
-    if (typeof member !== 'object' || member === null) continue;
+    if (typeof member !== 'object' || member === null || name === GROQ) continue;
     const inside = {
       id,
       // The input of a call contains the messages of earlier calls, which belong to other runs.
       runId: name === 'input' ? null : runId,
       modelId,
+      sent,
       depth: depth + 1,
       // `response.completed` of the Responses API and `message_start` of Anthropic contain the model response itself.
       isRoot: isRoot && isEventWith(name, object),
@@ -216,11 +226,11 @@ const EVENT_OF: ReadonlyMap<string, RegExp> = new Map([
 ]);
 
 /** Findings of an object that contains token counts by model. */
-function callsByModel(object: Record<string, unknown>, { id }: Place): Finding[] {
+function callsByModel(object: Record<string, unknown>, { id, sent }: Place): Finding[] {
   const byModel = HOLDERS_BY_MODEL.map((name) => own(object, name)).find(isRecord) ?? {};
   return Object.entries(byModel).flatMap(([name, holder]) => {
-    const counts = countsOf(holder);
-    if (counts === null) return [];
+    const counts = countsOf(holder, sent);
+    if (counts === null || counts === 'sent') return [];
     const modelId = cut(name, MAX_NAME);
     const named = { id: id === null ? null : `${id} ${modelId}`, modelId };
     const kind = 'whole';
@@ -246,19 +256,24 @@ function totalOf(findings: readonly Finding[]): number {
   );
 }
 
-function countsAt(object: Record<string, unknown>): TokenCounts | 'unreadable' | null {
-  let largest: TokenCounts | 'unreadable' | null = null;
-  for (const name of HOLDERS) {
-    const counts = countsOf(own(object, name));
-    if (counts === null) continue;
-    if (largest === null || counts === 'unreadable') largest = counts;
-    else if (largest !== 'unreadable' && counts.totalTokens > largest.totalTokens) largest = counts;
-  }
-  return largest;
+type Counts = ReturnType<typeof countsOf>;
+
+function countsAt(object: Record<string, unknown>, sent: SentCounts | null): Counts {
+  let largest: Counts = null;
+  for (const name of HOLDERS) largest = largerOf(largest, countsOf(own(object, name), sent));
+  const groq = own(object, GROQ);
+  if (isRecord(groq)) largest = largerOf(largest, countsOf(own(groq, 'usage'), sent));
+  return largest ?? countsOf(own(object, BILLED), sent);
 }
 
-function unheldCountsOf(object: Record<string, unknown>): TokenCounts | 'unreadable' | null {
-  return typeof own(object, UNHELD_COUNT) === 'number' ? countsOf(object) : null;
+function largerOf(first: Counts, second: Counts): Counts {
+  if (first === null || first === 'sent') return second ?? first;
+  if (second === null || second === 'sent' || first === 'unreadable') return first;
+  return second === 'unreadable' || second.totalTokens > first.totalTokens ? second : first;
+}
+
+function unheldCountsOf(object: Record<string, unknown>, sent: SentCounts | null): Counts {
+  return UNHELD_COUNTS.some((name) => typeof own(object, name) === 'number') ? countsOf(object, sent) : null;
 }
 
 /** Detects framework steps and message pieces. Any other object contains the complete usage of its call. */
@@ -266,89 +281,15 @@ function kindOf(object: Record<string, unknown>): Finding['kind'] {
   const type = own(object, 'type');
   if (type === 'AIMessageChunk') return 'piece';
   if (type === 'message_delta') return 'end';
-  if (type === 'finish-step' || type === 'step-finish') return 'step';
+  if (type === 'finish-step' || type === 'step-finish' || isBedrockEvent(object)) return 'step';
+  // The Agent Development Kit repeats the sum so far in each event of a streamed call.
+  if (own(object, 'partial') === true) return 'partial';
   // The last chunk of a chat completion, which some servers send with a different id.
   const choices = own(object, 'choices');
   return Array.isArray(choices) && choices.length === 0 ? 'tail' : 'whole';
 }
 
-/** A chunk is finished if one of its choices has a finish reason. A background response is finished if it is not in progress. */
-function isFinished(object: Record<string, unknown>): boolean {
-  if (own(object, 'object') === 'chat.completion.chunk' || own(object, 'type') === 'AIMessageChunk') {
-    const choices = own(object, 'choices');
-    return (
-      Array.isArray(choices) &&
-      choices.some((each) => isRecord(each) && typeof own(each, 'finish_reason') === 'string')
-    );
-  }
-  return own(object, 'status') !== 'queued' && own(object, 'status') !== 'in_progress';
-}
-
-function idOf(object: Record<string, unknown>): string | null {
-  // The id of a JSON-RPC message is not that of a call.
-  if (own(object, 'jsonrpc') !== undefined) return null;
-  return textAt(object, IDS) ?? textIn(own(object, 'response'), IDS);
-}
-
-/** Run id of a LangChain event about a model call. It is needed because the pieces and the message have different ids. */
-function runOf(object: Record<string, unknown>): string | null {
-  const event = own(object, 'event');
-  return typeof event === 'string' && MODEL_EVENT.test(event) ? textAt(object, ['run_id']) : null;
-}
-
-const MODEL_EVENT = /^on_(chat_model|llm)_/;
-
-function modelOf(object: Record<string, unknown>): string | null {
-  const named = textAt(object, MODELS);
-  if (named !== null) return named;
-  for (const name of ABOUT) {
-    const found = textIn(own(object, name), MODELS);
-    if (found !== null) return found;
-  }
-  return null;
-}
-
-function textIn(value: unknown, names: readonly string[]): string | null {
-  return isRecord(value) ? textAt(value, names) : null;
-}
-
-function textAt(object: Record<string, unknown>, names: readonly string[]): string | null {
-  for (const name of names) {
-    const value = own(object, name);
-    if (typeof value === 'string' && value !== '') return cut(value, MAX_NAME);
-  }
-  return null;
-}
-
-/** Values of the member `object` of model responses. */
-export const MODEL_OBJECTS: ReadonlySet<string> = new Set([
-  'chat.completion',
-  'chat.completion.chunk',
-  'text_completion',
-  'response',
-]);
-
-/** Whether a JSON object is a model response or a chunk of one. */
-function isModelAnswer(object: Record<string, unknown>): boolean {
-  const kind = own(object, 'object');
-  if (typeof kind === 'string' && MODEL_OBJECTS.has(kind)) return true;
-  const choices = own(object, 'choices');
-  if (Array.isArray(choices))
-    return choices.every(isChoice) && (choices.length > 0 || modelOf(object) !== null);
-  const type = own(object, 'type');
-  return (
-    (type === 'message' && own(object, 'role') === 'assistant' && Object.hasOwn(object, 'stop_reason')) ||
-    ((type === 'ai' || type === 'AIMessageChunk') && isRecord(own(object, 'response_metadata')))
-  );
-}
-
-/** Whether the object is a JSON-RPC response to `tools/call` of MCP. No other MCP response has a content list. */
-function isToolResult(object: Record<string, unknown>): boolean {
-  const result = own(object, 'result');
-  return own(object, 'jsonrpc') !== undefined && isRecord(result) && Array.isArray(own(result, 'content'));
-}
-
-/** The choices of a model response contain a message or text. Other JSON, such as a poll or a form, can also have `choices`. */
-function isChoice(value: unknown): boolean {
-  return isRecord(value) && ['message', 'delta', 'text'].some((name) => Object.hasOwn(value, name));
+/** The last event of a Converse stream, which has no id. */
+function isBedrockEvent(object: Record<string, unknown>): boolean {
+  return isRecord(own(object, 'usage')) && isRecord(own(object, 'metrics'));
 }

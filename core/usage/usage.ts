@@ -1,11 +1,14 @@
 import type { TokenCounts } from './token-counts.ts';
 
+/** The request named the model of a call. An agent may repeat the name without using the model. Not part of the API. */
+export const REQUESTED_MODEL = Symbol('requestedModel');
+
 /** `GET /usage` if the agent reports its own usage. */
 export interface AgentUsageReport extends UsageWindow {
   source: 'agent-sdk';
 }
 
-export interface ModelUsage extends ModelCall {
+export interface ModelUsage extends Omit<ModelCall, typeof REQUESTED_MODEL> {
   callCount: number;
 }
 
@@ -43,6 +46,7 @@ export interface UsageTotals {
 /** One model call and its token usage. */
 export interface ModelCall extends TokenCounts {
   modelId: string;
+  [REQUESTED_MODEL]?: true;
 }
 
 /** A model call that was read from a response. */

@@ -140,7 +140,8 @@ async function stream(client: OpenAI, prompt: Prompt): Promise<Answer> {
 
 function requestOf(prompt: Prompt): OpenAI.ChatCompletionCreateParamsNonStreaming {
   return {
-    model: 'gpt-4o-mini',
+    // The agent chooses its model. A model that a client names would not be evidence of another one.
+    model: 'agent',
     messages: [{ role: 'user', content: prompt.text }],
     ...(prompt.tools ? { tools: [WEATHER] } : {}),
     ...(prompt.confirmed ? { metadata: { user_confirmed: 'true' } } : {}),

@@ -14,13 +14,14 @@ import {
   type TokenPrice,
 } from '../../core/usage/day-totals.ts';
 import { requestUsageOf } from '../../core/usage/answer-usage.ts';
-import type { DeclaredApi } from '../../core/usage/create-usage-reader.ts';
+import type { RequestContent } from '../../core/usage/request-content.ts';
+import type { DeclaredApi } from '../../core/usage/usage-scope.ts';
 import { CallMemory } from '../../core/usage/call-memory.ts';
 import {
   callsAtCompletion,
   callsIn,
   callsOfLane,
-  callsWithoutUsageOf,
+  callsWithoutUsageAtCompletion,
 } from '../../core/behavior/entry-usage.ts';
 import { addLaneCall, type FinishedLaneCall } from '../../core/behavior/lane-calls.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
@@ -47,6 +48,8 @@ export interface Arrival {
   target: string;
   /** Monotonic time of the arrival; default: now. */
   atMs?: number;
+  /** The body of the request, for the recording; absent: it has none. */
+  content?: RequestContent | undefined;
 }
 
 export interface AuditLogOptions {
@@ -84,6 +87,8 @@ export class AuditLog {
   answersWithoutUsage = 0;
   /** Calls that `recordUsage` has counted since the start of the process. */
   withoutRequest: CallSum = { totalTokens: 0, totalCalls: 0 };
+  /** Calls of lanes whose usage and request are unknown, since the start of the process. */
+  unknownWithoutRequest = 0;
   /**
    * Consecutive newest requests that could have reported behavior and did not. A GET, HEAD or OPTIONS does not count, since
    * it may be for a page or a health endpoint.
@@ -116,7 +121,7 @@ export class AuditLog {
   }
 
   /** Creates the entry when the request arrives, so that early events find it. */
-  arrive({ requestId, method, target, atMs }: Arrival): Recording {
+  arrive({ requestId, method, target, atMs, content }: Arrival): Recording {
     const { clock, withQuery, declared, keepForUsage } = this.#options;
     const query = target.indexOf('?');
     const path = query < 0 ? target : target.slice(0, query);
@@ -133,6 +138,7 @@ export class AuditLog {
       entry,
       path,
       declared: declared(),
+      request: content ?? null,
       startedAtMs: atMs ?? clock.monotonicMs(),
       keepForUsage,
       onDetails: this.#counted,
@@ -187,6 +193,7 @@ export class AuditLog {
   recordLaneCall(entry: AuditEntry | null, call: FinishedLaneCall): void {
     const { usage } = call;
     if (call.isUsageUnknown) this.answersWithoutUsage += 1;
+    if (call.isUsageUnknown && entry === null) this.unknownWithoutRequest += 1;
     if (entry !== null) {
       const before = { ...entry };
       addLaneCall(entry, call);
@@ -233,7 +240,7 @@ export class AuditLog {
   readonly #completed = (recording: Recording): void => {
     const { entry } = recording;
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
-    this.answersWithoutUsage += callsWithoutUsageOf(entry);
+    this.answersWithoutUsage += callsWithoutUsageAtCompletion(entry);
     this.#removeInFlight(recording);
     this.#count(this.#report(callsAtCompletion(entry)));
     if (hasBehavior(entry)) this.requestsWithoutBehavior = 0;

@@ -92,7 +92,7 @@ test('counts lists of model calls; the newest entries keep them, the oldest keep
       model: `${step}`.padEnd(200, 'm'),
       usage: { prompt_tokens: 1, completion_tokens: 1 },
     }));
-    const recording = audit.arrive({ requestId: `r${i}`, method: 'POST', target: '/' });
+    const recording = audit.arrive({ requestId: `r${i}`, method: 'POST', target: '/v1/chat' });
     recording.head({ ...answer, platform: new Map() });
     recording.chunk(Buffer.from(JSON.stringify({ steps })));
     recording.complete({ statusCode: 200, aborted: false, atMs: 0 });

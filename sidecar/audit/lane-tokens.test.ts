@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { comparedTokensIn } from '../../core/behavior/lane-calls.ts';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import type { ModelCall } from '../../core/usage/usage.ts';
+import type { ModelCall, RingUsageReport } from '../../core/usage/usage.ts';
+import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { AuditLog } from './audit-log.ts';
 import type { Recording } from './recording.ts';
@@ -28,7 +29,7 @@ const finished = (usage: ModelCall | null) => ({
   isUsageUnknown: usage === null,
 });
 const arrive = (): Recording =>
-  audit.arrive({ requestId: `r-${(ids += 1)}`, method: 'POST', target: '/chat' });
+  audit.arrive({ requestId: `r-${(ids += 1)}`, method: 'POST', target: '/v1/chat' });
 
 /** Completes a request whose response states this usage. */
 function complete(recording: Recording, usage: ModelCall | null): AuditEntry {
@@ -138,4 +139,21 @@ test('an entry lists its lane calls without their tokens', () => {
     egress: { calls: 2, models: ['gpt-5', 'gpt-4'], tools: ['search', 'pay'] },
   });
   expect(audit.answersWithoutUsage).toBe(1);
+});
+
+test('a lane call without usage is a call without usage, once, with and without its request', () => {
+  const recording = arrive();
+  audit.recordLaneCall(recording.entry, finished(null));
+  complete(recording, null);
+  audit.recordLaneCall(null, finished(null));
+  const report = (): RingUsageReport =>
+    ringUsageReport(audit.ring.newest(), audit.withoutRequest, audit.unknownWithoutRequest);
+  expect(report().callsWithoutUsage).toBe(2);
+  expect(audit.answersWithoutUsage).toBe(2);
+  const counted = arrive();
+  audit.recordLaneCall(counted.entry, finished(tokens(10, 5)));
+  audit.recordLaneCall(counted.entry, finished(null));
+  complete(counted, tokens(1, 1));
+  expect(report()).toMatchObject({ totalTokens: 15, callsWithoutUsage: 3 });
+  expect(audit.answersWithoutUsage).toBe(3);
 });

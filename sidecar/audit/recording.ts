@@ -10,9 +10,10 @@ import { parseBehaviorHeaders, reportsBehavior } from '../../core/behavior/parse
 import {
   createUsageReader,
   type AnswerHead,
-  type DeclaredApi,
   type UsageReader,
 } from '../../core/usage/create-usage-reader.ts';
+import type { RequestContent } from '../../core/usage/request-content.ts';
+import type { DeclaredApi } from '../../core/usage/usage-scope.ts';
 import { lateCallsOf } from '../../core/behavior/entry-usage.ts';
 import type { ModelCall, ParsedUsage, RequestUsage } from '../../core/usage/usage.ts';
 import { decodeBody } from '../usage/decode-body.ts';
@@ -28,6 +29,8 @@ export interface RecordingOptions {
   /** Path without query. */
   path: string;
   declared: DeclaredApi;
+  /** null: the request has no body. */
+  request: RequestContent | null;
   startedAtMs: number;
   /** Reserves memory for buffered response bytes; false: no memory is available. */
   keepForUsage(bytes: number): boolean;
@@ -66,6 +69,15 @@ export class Recording {
     if (!this.#isComplete) this.entry.bytesIn += count;
   }
 
+  /** Counts and reads a part of the request body. Call it before the agent gets the part. */
+  received(chunk: Buffer): void {
+    this.bytesIn(chunk.length);
+    const { request } = this.#options;
+    if (request === null || this.#isComplete) return;
+    request.write(chunk);
+    if (request.heldBytes > 0) this.#keepRequest(request);
+  }
+
   /** The request was, or may have been, sent to the agent. */
   sent(): void {
     this.#isSent = true;
@@ -85,8 +97,9 @@ export class Recording {
     this.entry.upstreamStatusCode = facts.statusCode;
     this.behavior(facts.platform);
     this.#atHead = behaviorVersionOf(this.entry);
-    const { path, declared } = this.#options;
-    this.#usage = createUsageReader({ ...facts, method: this.entry.method, path, declared }, decodeBody);
+    const { path, declared, request } = this.#options;
+    const { method } = this.entry;
+    this.#usage = createUsageReader({ ...facts, method, path, declared, request }, decodeBody);
   }
 
   chunk(chunk: Uint8Array): void {
@@ -140,6 +153,7 @@ export class Recording {
   forget(): void {
     // Ignored while this response itself requests memory.
     if (this.#keptBytes === 0 || this.#isReading) return;
+    this.#options.request?.giveUp();
     this.#usage?.giveUp();
     this.#keep(0);
   }
@@ -170,11 +184,18 @@ export class Recording {
     if (!usage?.needsBody) return;
     usage.write(chunk);
     this.#isReading = true;
-    const hasRoom = this.#keep(usage.keptBytes);
+    const hasRoom = this.#keep(usage.keptBytes + (this.#options.request?.heldBytes ?? 0));
     this.#isReading = false;
     if (hasRoom) return;
     usage.giveUp();
     this.#keep(0);
+  }
+
+  #keepRequest(request: RequestContent): void {
+    this.#isReading = true;
+    const hasRoom = this.#keep(request.heldBytes + (this.#usage?.keptBytes ?? 0));
+    this.#isReading = false;
+    if (!hasRoom) request.giveUp();
   }
 
   #keep(bytes: number): boolean {

@@ -82,13 +82,13 @@ async function start(options: Partial<SidecarRigOptions> = {}): Promise<void> {
 
 const last = (): Heartbeat => received.at(-1)!.heartbeat;
 const chat = async (): Promise<void> => {
-  rig.agent.answers['/chat'] = {
+  rig.agent.answers['/v1/chat'] = {
     object: 'chat.completion',
     model: 'm',
     choices: [],
     usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
   };
-  await ask(rig.sidecar.proxyPort, { path: '/chat' });
+  await ask(rig.sidecar.proxyPort, { method: 'POST', path: '/v1/chat' });
   await rig.settled();
 };
 

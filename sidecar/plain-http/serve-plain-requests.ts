@@ -283,9 +283,9 @@ class PlainBody implements ClientBody {
     this.#bytes = bytes;
   }
 
-  take(bodyBytes: number, onBytes: (count: number) => void): Buffer {
-    onBytes(bodyBytes);
+  take(_bodyBytes: number, onChunk: (chunk: Buffer) => void): Buffer {
     const bytes = this.#bytes;
+    onChunk(bytes);
     this.drop();
     return bytes;
   }

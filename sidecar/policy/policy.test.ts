@@ -238,7 +238,8 @@ describe('enforce', () => {
       response.flushHeaders();
       setTimeout(() => response.end(body), 20);
     });
-    expect((await ask(rig.sidecar.proxyPort)).status).toBe(403);
+    const asked = { method: 'POST', path: '/v1/chat/completions' };
+    expect((await ask(rig.sidecar.proxyPort, asked)).status).toBe(403);
     expect(await entry()).toMatchObject({ blocked: true, usage: { totalTokens: 7 } });
   });
 

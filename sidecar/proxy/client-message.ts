@@ -41,11 +41,11 @@ export interface ClientBody {
   /**
    * Returns the whole body if it arrived with the head, which costs less than a stream. Call it once, in the tick after the head.
    * @param bodyBytes Infinity: unknown in advance
-   * @param onBytes gets the length of each part as it is read; not called over HTTP/2
+   * @param onChunk gets each part as it is read; not called over HTTP/2
    */
   take(
     bodyBytes: number,
-    onBytes: (count: number) => void,
+    onChunk: (chunk: Buffer) => void,
     stuck: Pick<Stuck, 'hold' | 'release'>,
   ): Buffer | Readable;
   /** Reads and drops the rest. Call it when the response is sent. */

@@ -1,3 +1,6 @@
+import { codingOf, isLikeAscii } from '../../core/usage/coding.ts';
+import { RequestContent } from '../../core/usage/request-content.ts';
+import { decodeBody } from '../usage/decode-body.ts';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { Verdict } from '../../core/policy/verdict.ts';
 import type { Recording } from '../audit/recording.ts';
@@ -55,6 +58,12 @@ export interface ExchangeInput {
   onResponseSent(): void;
 }
 
+function contentOf({ rawHeaders }: ClientRequest, bytes: number): RequestContent {
+  const codings = valuesOf(rawHeaders, 'content-encoding');
+  const isReadable = codings.length <= 1 && valuesOf(rawHeaders, 'content-type').every(isLikeAscii);
+  return new RequestContent(isReadable ? codingOf(codings[0]) : 'unknown', decodeBody, bytes);
+}
+
 /** One request to the agent, with its response. */
 export class Exchange implements UpstreamHandler, Source, Turn {
   readonly isSafe: boolean;
@@ -84,7 +93,9 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.#context = context;
     this.#input = input;
     const method = request.method ?? 'GET';
-    this.#recording = context.audit.arrive({ requestId, method, target: framed.path, atMs: arrivedAtMs });
+    const content = input.body === null ? undefined : contentOf(request, framed.bodyBytes);
+    const arrival = { requestId, method, target: framed.path, atMs: arrivedAtMs, content };
+    this.#recording = context.audit.arrive(arrival);
     const traceparent = context.traces?.join(request.rawHeaders, requestId) ?? null;
     this.#outgoing = agentRequest(request, framed, { requestId, traceparent });
     this.isSafe = isSafe(this.#outgoing, framed);
@@ -113,8 +124,8 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     const { body, framed } = this.#input;
     if (body !== null) {
       this.#mayRepeat = false;
-      const onBytes = (count: number): void => this.#recording.bytesIn(count);
-      this.#outgoing.body = body.take(framed.bodyBytes, onBytes, this.#stuck);
+      const onChunk = (chunk: Buffer): void => this.#recording.received(chunk);
+      this.#outgoing.body = body.take(framed.bodyBytes, onChunk, this.#stuck);
     }
     this.#context.upstream.send(this.#outgoing, this);
     this.#overheadMs = this.#context.clock.monotonicMs() - fromMs;

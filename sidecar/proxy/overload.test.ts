@@ -186,7 +186,9 @@ test('reads the token usage of responses although clients that do not read use u
   rig = await startRig(
     (request, response) => {
       const body =
-        request.url === '/' ? text : JSON.stringify({ model: 'm', text: 'x'.repeat(100_000), usage });
+        request.url === '/v1/messages'
+          ? text
+          : JSON.stringify({ model: 'm', text: 'x'.repeat(100_000), usage });
       response.writeHead(200, { 'content-type': 'application/json' }).end(body);
     },
     { memoryBytes: 32 * MIB },
@@ -196,12 +198,12 @@ test('reads the token usage of responses although clients that do not read use u
   for (let i = 0; i < 8; i += 1) {
     const { socket } = startClient('');
     socket.pause();
-    socket.write(GET);
+    socket.write('POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n');
     await until(() => rig.audit.ring.last === i + 1, 'the request');
     await until(() => (rig.audit.ring.newest()[i]?.bytesOut ?? 0) > 100_000, 'the response');
   }
   expect(load.cut).toBe(0);
-  await ask(rig.port, { path: '/v1/chat/completions' });
+  await ask(rig.port, { method: 'POST', path: '/v1/chat/completions' });
   await until(() => rig.audit.ring.newest(1)[0]?.outcome !== undefined, 'the completion');
   expect(rig.audit.ring.newest(1)[0]?.usage).toMatchObject({ promptTokens: 3, completionTokens: 4 });
 });

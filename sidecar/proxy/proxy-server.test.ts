@@ -925,15 +925,15 @@ describe('the ring entry of a request', () => {
         return;
       }
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.write('data: {"object":"chat.completion.chunk","model":"m-1","choices":[]}\n\nda');
+      response.write('data: {"id":"c","object":"chat.completion.chunk","model":"m-1","choices":[]}\n\nda');
       setImmediate(() =>
         response.end(
-          `ta: ${JSON.stringify({ object: 'chat.completion.chunk', model: 'm-1', choices: [], usage })}\n\ndata: [DONE]\n\n`,
+          `ta: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'm-1', choices: [], usage })}\n\ndata: [DONE]\n\n`,
         ),
       );
     });
     for (const path of ['/v1/chat/completions', '/stream']) {
-      await ask(rig.port, { method: 'POST', path });
+      await ask(rig.port, { method: 'POST', path, body: '{}' });
       expect((await completedEntry(rig)).usage).toEqual({
         modelId: 'm-1',
         promptTokens: 7,
@@ -960,7 +960,7 @@ describe('the ring entry of a request', () => {
         response.write(body.subarray(0, 9));
         setImmediate(() => response.end(body.subarray(9)));
       });
-      const result = await askRaw(rig.port, 'GET /ask HTTP/1.0\r\n\r\n');
+      const result = await askRaw(rig.port, 'POST /v1/chat HTTP/1.0\r\nContent-Length: 0\r\n\r\n');
       expect(result).toContain(`content-encoding: ${coding}\r\n`);
       expect(result.endsWith(`\r\n\r\n${body.toString('latin1')}`)).toBe(true);
       expect(await completedEntry(rig)).toMatchObject({
@@ -975,7 +975,7 @@ describe('the ring entry of a request', () => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end('{"choices":[{"message":{}}]}');
     });
-    await ask(rig.port);
+    await ask(rig.port, { method: 'POST', path: '/v1/chat' });
     expect((await completedEntry(rig)).usage).toEqual({ unavailable: 'the response has no usage' });
   });
 

@@ -46,11 +46,12 @@ export class BodyInlet {
    * such a request, because Node.js makes it end when its response is sent, as it does for a request without a body.
    * @param bodyBytes Infinity: unknown in advance
    */
-  take(bodyBytes: number, onBytes: (count: number) => void, stuck: StuckSide): Buffer | RequestBody {
+  take(bodyBytes: number, onChunk: (chunk: Buffer) => void, stuck: StuckSide): Buffer | RequestBody {
     if (this.#store.bytes !== bodyBytes)
-      return new RequestBody({ request: this.#request, inlet: this }, onBytes, stuck);
-    onBytes(bodyBytes);
-    return this.#store.take();
+      return new RequestBody({ request: this.#request, inlet: this }, onChunk, stuck);
+    const bytes = this.#store.take();
+    onChunk(bytes);
+    return bytes;
   }
 
   /** Passes stored and new chunks to the reader as it accepts them. */
@@ -143,21 +144,21 @@ export class BodyInlet {
 class RequestBody extends Readable implements Reader {
   readonly #request: IncomingMessage;
   readonly #inlet: BodyInlet;
-  readonly #onBytes: (count: number) => void;
+  readonly #onChunk: (chunk: Buffer) => void;
   readonly #stuck: StuckSide;
   #isStuck = false;
   #hasEnded = false;
 
   constructor(
     { request, inlet }: { request: IncomingMessage; inlet: BodyInlet },
-    onBytes: (count: number) => void,
+    onChunk: (chunk: Buffer) => void,
     stuck: StuckSide,
   ) {
     // The inlet buffers, not this stream.
     super({ highWaterMark: 1 });
     this.#request = request;
     this.#inlet = inlet;
-    this.#onBytes = onBytes;
+    this.#onChunk = onChunk;
     this.#stuck = stuck;
     // The reader of this stream handles errors. Without a reader, an error must not be thrown.
     this.on('error', () => undefined);
@@ -178,7 +179,7 @@ class RequestBody extends Readable implements Reader {
   }
 
   receive(chunk: Buffer): boolean {
-    this.#onBytes(chunk.length);
+    this.#onChunk(chunk);
     return this.push(chunk) && !this.isPaused();
   }
 

@@ -102,8 +102,12 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       handlers: [
         async (_request, response) => {
           const reported = await usage.join();
-          if (reported !== null) response.json(agentUsage(reported, audit.reported));
-          else response.json(ringUsageReport(audit.ring.newest(), audit.withoutRequest));
+          const { ring, withoutRequest, unknownWithoutRequest } = audit;
+          response.json(
+            reported === null
+              ? ringUsageReport(ring.newest(), withoutRequest, unknownWithoutRequest)
+              : agentUsage(reported, audit.reported),
+          );
         },
       ],
     },

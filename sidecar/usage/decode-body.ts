@@ -1,5 +1,5 @@
-import { brotliDecompressSync, constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
-import type { Coding, Decode } from '../../core/usage/create-usage-reader.ts';
+import { brotliDecompressSync, constants, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
+import type { Coding, Decode } from '../../core/usage/coding.ts';
 
 /** 8 MiB, the maximum for HTTP (RFC 9659). With Node's own limit, a frame of a few bytes could allocate 128 MiB. */
 export const ZSTD_PARAMS = { [constants.ZSTD_d_windowLogMax]: 23 };
@@ -7,6 +7,8 @@ export const ZSTD_PARAMS = { [constants.ZSTD_d_windowLogMax]: 23 };
 /** The flush options decode a truncated body as far as possible, because its tokens were used anyway. */
 const DECODERS: Record<Coding, (body: Uint8Array, maxOutputLength: number) => Buffer> = {
   gzip: (body, maxOutputLength) => gunzipSync(body, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength }),
+  deflate: (body, maxOutputLength) =>
+    inflateSync(body, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength }),
   br: (body, maxOutputLength) =>
     brotliDecompressSync(body, { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength }),
   zstd: (body, maxOutputLength) =>

@@ -19,6 +19,7 @@ const COUNTS = [
   'cache_creation_input_tokens',
   'cache_read_input_tokens',
   'output_tokens',
+  'iterations',
 ] as const;
 
 interface Block {

@@ -1,5 +1,5 @@
 import { own } from '../../untrusted/fields.ts';
-import { MAX_TOKENS } from '../../usage/token-counts.ts';
+import { countsOf, MAX_TOKENS } from '../../usage/token-counts.ts';
 import type { Json, ModelUsage, WireName } from '../model-wire.ts';
 import { recordAt } from './members.ts';
 
@@ -20,24 +20,18 @@ const at = (...path: [...parents: string[], name: string]): CountPath => ({
 interface UsageRow {
   /** Where the counts are in the answer; the first one that exists. */
   holders: readonly Path[];
-  /** Their sum. */
-  prompt: readonly string[];
   /** The first one that exists. */
   cached: readonly CountPath[];
   cacheWrite: readonly CountPath[];
-  /** Their sum. */
-  completion: readonly string[];
   reasoning: readonly CountPath[];
 }
 
 const CHAT: UsageRow = {
   // Groq's streams have the usage in a member of their own.
   holders: [['usage'], ['x_groq', 'usage']],
-  prompt: ['prompt_tokens'],
   // The second one is DeepSeek's.
   cached: [at('prompt_tokens_details', 'cached_tokens'), at('prompt_cache_hit_tokens')],
   cacheWrite: [at('prompt_tokens_details', 'cache_write_tokens')],
-  completion: ['completion_tokens'],
   reasoning: [at('completion_tokens_details', 'reasoning_tokens')],
 };
 
@@ -46,43 +40,36 @@ const USAGE: Readonly<Record<WireName, UsageRow>> = {
   embeddings: CHAT,
   responses: {
     holders: [['usage']],
-    prompt: ['input_tokens'],
     cached: [at('input_tokens_details', 'cached_tokens')],
     cacheWrite: [at('input_tokens_details', 'cache_write_tokens')],
-    completion: ['output_tokens'],
     reasoning: [at('output_tokens_details', 'reasoning_tokens')],
   },
   anthropic: {
     holders: [['usage']],
-    prompt: ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'],
     cached: [at('cache_read_input_tokens')],
     cacheWrite: [at('cache_creation_input_tokens')],
-    completion: ['output_tokens'],
     // Part of the completion, without a count.
     reasoning: [],
   },
   gemini: {
     holders: [['usageMetadata']],
-    prompt: ['promptTokenCount'],
     cached: [at('cachedContentTokenCount')],
     cacheWrite: [],
-    completion: ['candidatesTokenCount', 'thoughtsTokenCount'],
     reasoning: [at('thoughtsTokenCount')],
   },
   cohere: {
-    holders: [['usage', 'tokens']],
-    prompt: ['input_tokens'],
+    holders: [
+      ['usage', 'tokens'],
+      ['usage', 'billed_units'],
+    ],
     cached: [],
     cacheWrite: [],
-    completion: ['output_tokens'],
     reasoning: [],
   },
   ollama: {
     holders: [[]],
-    prompt: ['prompt_eval_count'],
     cached: [],
     cacheWrite: [],
-    completion: ['eval_count'],
     reasoning: [],
   },
 };
@@ -98,17 +85,17 @@ export function usageOf(wire: WireName, answer: Json | null): ModelUsage | null 
   return null;
 }
 
+/** The counts are those that the proxy reads. All that is not prompt is completion. */
 function usageIn(holder: Json, row: UsageRow): ModelUsage | null {
-  const prompt = sumOf(holder, row.prompt);
-  const completion = sumOf(holder, row.completion);
-  if (prompt === null && completion === null) return null;
-  const promptTokens = prompt ?? 0;
-  const completionTokens = completion ?? 0;
+  const counts = countsOf(holder, null);
+  if (counts === null || counts === 'unreadable' || counts === 'sent') return null;
+  const { promptTokens, totalTokens } = counts;
+  const completionTokens = totalTokens - promptTokens;
   const cached = firstOf(holder, row.cached) ?? 0;
   const written = firstOf(holder, row.cacheWrite) ?? 0;
   const reasoning = firstOf(holder, row.reasoning) ?? 0;
   // The sum is NaN if a count is.
-  if (Number.isNaN(promptTokens + completionTokens + cached + written + reasoning)) return null;
+  if (Number.isNaN(cached + written + reasoning)) return null;
   const cachedTokens = Math.min(cached, promptTokens);
   return {
     promptTokens,
@@ -117,16 +104,6 @@ function usageIn(holder: Json, row: UsageRow): ModelUsage | null {
     completionTokens,
     reasoningTokens: Math.min(reasoning, completionTokens),
   };
-}
-
-/** null: no count exists. NaN: a count is invalid. */
-function sumOf(holder: Json, names: readonly string[]): number | null {
-  let sum: number | null = null;
-  for (const name of names) {
-    const count = countAt(holder, name);
-    if (count !== null) sum = (sum ?? 0) + count;
-  }
-  return sum;
 }
 
 function firstOf(holder: Json, paths: readonly CountPath[]): number | null {
