@@ -83,7 +83,10 @@ export class SampleSender {
   }
 
   #tokensOf({ status, headers }: Exchange & { answered: true }, body: Buffer): number | null {
-    const head = { statusCode: status, method: 'POST', contentType: headers['content-type'] };
+    // The samples are sent to the declared chat path, where usage counts in any form.
+    const path = this.#endpoint.url.pathname;
+    const about = { method: 'POST', path, declared: { chatPath: path, isMcp: false } };
+    const head = { statusCode: status, contentType: headers['content-type'], ...about };
     const reader = createUsageReader(head, () => null);
     if (reader.needsBody) reader.write(body);
     const calls = reader.end()?.calls ?? [];
