@@ -46,10 +46,17 @@ export async function startLaneServer(
   const sessions = new Set<ServerHttp2Session>();
   const sockets = new Set<Socket>();
   sniffHttp2(server, http2ServerOf(context, sessions));
-  servePlainRequests(server, {
+  /** The response to the last request that Node.js has read, of each connection. */
+  const newest: NewestResponses = new WeakMap();
+  const { readOn } = servePlainRequests(server, {
     idleMs: SERVER_OPTIONS.keepAliveTimeout,
     load: context.load,
     serve: (exchange) => serve(context, plainClient(exchange)),
+    // One request of a connection after the other: the client libraries of vendors do not pipeline.
+    mayParse: (socket) => {
+      const response = newest.get(socket);
+      return response?.writableFinished !== false || !response.req.complete;
+    },
   });
   const end = endOf(server, {
     clock: context.clock,
@@ -63,7 +70,7 @@ export async function startLaneServer(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  handleRequests(server, context);
+  handleRequests(server, context, newest, readOn);
   return {
     port: await bind(server, { host, port }),
     close: async (graceMs) => {
@@ -73,9 +80,14 @@ export async function startLaneServer(
   };
 }
 
-function handleRequests(server: Server, context: LaneContext): void {
-  /** The response to the last request that Node.js has read, of each connection. */
-  const newest = new WeakMap<Duplex, ServerResponse>();
+type NewestResponses = WeakMap<Duplex, ServerResponse>;
+
+function handleRequests(
+  server: Server,
+  context: LaneContext,
+  newest: NewestResponses,
+  readOn: (socket: Socket) => void,
+): void {
   /**
    * An earlier request may still wait for its response. Writing to the bare socket would then send the wrong response, and Node.js
    * throws if a socket gets two.
@@ -86,7 +98,9 @@ function handleRequests(server: Server, context: LaneContext): void {
     return isAnswered;
   };
   server.on('request', (request, response) => {
-    newest.set(request.socket, response);
+    const { socket } = request;
+    newest.set(socket, response);
+    response.once('finish', () => readOn(socket));
     serve(context, nodeClient(request, response));
   });
   server.on('upgrade', (request, socket, head) => {

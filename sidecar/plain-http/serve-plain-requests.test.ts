@@ -40,6 +40,7 @@ async function start(): Promise<void> {
     ...times,
     load,
     serve: (exchange) => serve(exchange),
+    mayParse: () => true,
   });
   onHandedOver.push(() => (handedOver += 1));
   server.listen(0, '127.0.0.1');

@@ -106,6 +106,22 @@ describe('pipelined requests', () => {
     ]);
   });
 
+  test('of connections that were cut count until they are closed: as many again may be held', () => {
+    const load = injected();
+    const cut: Connection[] = [];
+    const connect = (): Connection => {
+      const connection: Connection = { bytes: 0, isCut: false, shed: () => void cut.push(connection) };
+      return connection;
+    };
+    let held = 0;
+    for (let i = 0; i < 400; i += 1) held += fill(load, connect(), 100);
+    // 12 KiB each, of two times 8 MiB.
+    expect(held).toBeLessThanOrEqual(2 * 682);
+    expect(cut.length).toBeGreaterThan(0);
+    for (const connection of cut) load.giveBack(connection, connection.bytes);
+    expect(fill(load, connect(), 5)).toBe(5);
+  });
+
   test('do not use the budget of first requests', () => {
     const load = injected();
     for (let i = 0; i < 200; i += 1) fill(load, connectionOf(load));

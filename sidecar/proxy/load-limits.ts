@@ -25,6 +25,7 @@ const SHARES = {
   requests: 1 / 3,
   stuck: 1 / 12,
   pipelined: 1 / 24,
+  heldReads: 1 / 24,
   heads: 1 / 24,
   usage: 1 / 48,
   events: 1 / 32,
@@ -75,6 +76,8 @@ export class LoadLimits {
   readonly maxRequests: number;
   /** Maximum connections with an incomplete head. */
   readonly maxUnfinishedHeads: number;
+  /** Maximum bytes that were read and are not parsed yet, of all connections. */
+  readonly maxHeldReads: number;
   /** Maximum connections to the control routes. */
   readonly maxControlConnections: number;
   /** Maximum unread response bytes of the control routes. */
@@ -101,10 +104,14 @@ export class LoadLimits {
   readonly #maxRequestBytes: number;
   #requestBytes = 0;
   #pipelined = 0;
+  /** Bytes of connections that were cut and are not closed yet. */
+  #closing = 0;
   #usage = 0;
   #egress = 0;
   /** Connections with pipelined requests. */
   readonly #shares = new Set<PipelineShare>();
+  /** Those that were cut. Their requests stay in memory until they are closed, at the end of this turn of the event loop. */
+  readonly #cutShares = new Set<PipelineShare>();
   /** Stuck holders without a reserved budget, in the order in which they became stuck. */
   readonly #stuck = new Set<Holder>();
   /** All stuck holders, including those with a reserved budget, in the same order. */
@@ -115,6 +122,7 @@ export class LoadLimits {
     this.#maxRequestBytes = memoryBytes * SHARES.requests;
     this.maxRequests = Math.floor(this.#maxRequestBytes / REQUEST_BYTES);
     this.maxUnfinishedHeads = Math.max(1, Math.floor((memoryBytes * SHARES.heads) / UNFINISHED_HEAD_BYTES));
+    this.maxHeldReads = memoryBytes * SHARES.heldReads;
     this.maxControlConnections = Math.floor(
       (memoryBytes * SHARES.controlConnections) / CONTROL_CONNECTION_BYTES,
     );
@@ -147,7 +155,8 @@ export class LoadLimits {
 
   /**
    * Admits a pipelined request. Returns the bytes that it holds until `giveBack`; 0: respond with 503.
-   * If the budget is full, the connection that holds most is cut if it holds more than twice as much.
+   * If the budget is full, the connection that holds most is cut if it holds more than twice as much. Connections that are being closed
+   * may hold as much again.
    * @param bodyBytes size of the body; Infinity: unknown
    */
   admitWaiting(share: PipelineShare, headBytes: number, bodyBytes: number): number {
@@ -176,8 +185,11 @@ export class LoadLimits {
 
   giveBack(share: PipelineShare, bytes: number): void {
     share.bytes -= bytes;
-    this.#pipelined -= bytes;
-    if (share.bytes === 0) this.#shares.delete(share);
+    if (this.#cutShares.has(share)) this.#closing -= bytes;
+    else this.#pipelined -= bytes;
+    if (share.bytes > 0) return;
+    this.#shares.delete(share);
+    this.#cutShares.delete(share);
   }
 
   /** Registers a holder whose receiver does not read. If the budget is exceeded, the holder that was stuck longest is cut. */
@@ -230,8 +242,12 @@ export class LoadLimits {
   #cutLargest(moreThan: number): void {
     let largest: PipelineShare | null = null;
     for (const share of this.#shares) if (share.bytes > (largest?.bytes ?? moreThan)) largest = share;
-    if (largest === null) return;
+    if (largest === null || this.#closing + largest.bytes > this.#maxPipelined) return;
     this.cut += 1;
+    this.#shares.delete(largest);
+    this.#cutShares.add(largest);
+    this.#pipelined -= largest.bytes;
+    this.#closing += largest.bytes;
     largest.shed();
   }
 
