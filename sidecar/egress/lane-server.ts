@@ -4,7 +4,6 @@ import {
   type Http2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
-  type ServerHttp2Session,
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -13,6 +12,7 @@ import { servePlainRequests } from '../plain-http/serve-plain-requests.ts';
 import { MAX_HEADER_FIELDS } from '../proxy/framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from '../proxy/ignore-upgrade.ts';
 import { writeProblem } from '../proxy/problem-response.ts';
+import { HTTP2_OPTIONS, Http2Sessions } from './http2-sessions.ts';
 import { http2Client, nodeClient, plainClient, type LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import { admit } from './lane-entrance.ts';
@@ -43,15 +43,17 @@ export async function startLaneServer(
   const server = createServer(SERVER_OPTIONS);
   server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
   server.maxConnections = context.load.maxConnections;
-  const sessions = new Set<ServerHttp2Session>();
+  const http2 = http2ServerOf(context);
+  const sessions = new Http2Sessions(http2, context.load);
   const sockets = new Set<Socket>();
-  sniffHttp2(server, http2ServerOf(context, sessions));
+  sniffHttp2(server, http2);
   /** The response to the last request that Node.js has read, of each connection. */
   const newest: NewestResponses = new WeakMap();
   const { readOn } = servePlainRequests(server, {
     idleMs: SERVER_OPTIONS.keepAliveTimeout,
     load: context.load,
     serve: (exchange) => serve(context, plainClient(exchange)),
+    mayBeginHttp2: () => sessions.admit(),
     // One request of a connection after the other: the client libraries of vendors do not pipeline.
     mayParse: (socket) => {
       const response = newest.get(socket);
@@ -74,7 +76,7 @@ export async function startLaneServer(
   return {
     port: await bind(server, { host, port }),
     close: async (graceMs) => {
-      for (const session of sessions) session.close();
+      sessions.close();
       await end(graceMs);
     },
   };
@@ -115,12 +117,8 @@ function handleRequests(
   });
 }
 
-function http2ServerOf(context: LaneContext, sessions: Set<ServerHttp2Session>): Http2Server {
-  const server = createHttp2Server({ settings: { maxConcurrentStreams: 100 } });
-  server.on('session', (session) => {
-    sessions.add(session);
-    session.once('close', () => sessions.delete(session));
-  });
+function http2ServerOf(context: LaneContext): Http2Server {
+  const server = createHttp2Server(HTTP2_OPTIONS);
   server.on('sessionError', () => undefined);
   const take = (request: Http2ServerRequest, response: Http2ServerResponse): void =>
     serve(context, http2Client(request, response));

@@ -30,6 +30,8 @@ export interface PlainOptions {
   serve(exchange: PlainExchange): void;
   /** Whether Node.js may parse the next request of a connection that it has got. When this changes, call `readOn`. */
   mayParse(socket: Socket): boolean;
+  /** Whether there is room for another HTTP/2 session. Default: the server speaks HTTP/1.1 only. */
+  mayBeginHttp2?: () => boolean;
 }
 
 interface ConnectionOptions extends PlainOptions {
@@ -50,9 +52,8 @@ const MAX_REQUEST = 16 * 1024;
 const COLLECTING_MS = 10;
 /** At so many bytes that arrive before the response, reading stops. Until then, the end of the connection is noticed. */
 const MAX_EARLY = 16 * 1024;
-/** First bytes of HTTP/2. An HTTP/2 session limits itself what it reads. */
+/** First bytes of HTTP/2. A session limits itself what it reads. */
 const HTTP2 = 'PRI ';
-const isHttp2 = (bytes: Buffer): boolean => bytes.toString('latin1', 0, HTTP2.length) === HTTP2;
 /** All connections read into this buffer: the bytes are parsed or copied before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -250,10 +251,15 @@ class PlainConnection implements PipelineShare {
   /** Node.js gets the connection. `bytes` were read and not handled; they may change after this call. */
   #handOver(bytes: Buffer): void {
     const socket = this.#socket;
-    const { reads, pages } = this.#options;
+    const { reads, pages, mayBeginHttp2 } = this.#options;
+    const isHttp2 = mayBeginHttp2 !== undefined && bytes.toString('latin1', 0, HTTP2.length) === HTTP2;
+    if (isHttp2 && !mayBeginHttp2()) {
+      this.shed();
+      return;
+    }
     this.#leave();
     socket.setTimeout(0).pause();
-    const held = isHttp2(bytes) ? null : new HeldReads(socket, pages);
+    const held = isHttp2 ? null : new HeldReads(socket, pages);
     if (held === null) socket.unshift(Buffer.from(bytes));
     else reads.set(socket, held);
     this.#onLeave(this, true);

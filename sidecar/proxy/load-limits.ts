@@ -19,6 +19,8 @@ const CONNECTION_BYTES = 48 * 1024;
 
 /** Memory of a connection to the control routes with its requests, in bytes. */
 const CONTROL_CONNECTION_BYTES = 96 * 1024;
+/** Memory of an HTTP/2 session with a hundred streams, and as many that it has just reset, in bytes. */
+const HTTP2_SESSION_BYTES = 1024 * 1024;
 
 /** Share of the memory limit for each use. The rest is for the process itself: code, heap, audit ring. */
 const SHARES = {
@@ -33,6 +35,7 @@ const SHARES = {
   controlUnread: 1 / 24,
   controlBodies: 1 / 96,
   egress: 1 / 16,
+  http2: 1 / 12,
 } as const;
 /** Share of the budget of the egress lanes that one body may hold, and its maximum in bytes: parsing it blocks the process. */
 const EGRESS_BODY_PART = 1 / 4;
@@ -86,6 +89,8 @@ export class LoadLimits {
   readonly maxControlBodies: number;
   /** Maximum bytes of events in the audit ring. */
   readonly maxEventBytes: number;
+  /** Maximum HTTP/2 sessions of the egress lanes. */
+  readonly maxHttp2Sessions: number;
   /** Maximum bytes of one body that an egress lane reads. */
   readonly maxEgressBody: number;
   /** Number of requests that got 503. */
@@ -133,6 +138,7 @@ export class LoadLimits {
     this.#maxPipelined = memoryBytes * SHARES.pipelined;
     this.#maxUsage = memoryBytes * SHARES.usage;
     this.#maxEgress = memoryBytes * SHARES.egress;
+    this.maxHttp2Sessions = Math.max(1, Math.floor((memoryBytes * SHARES.http2) / HTTP2_SESSION_BYTES));
     this.maxEgressBody = Math.floor(Math.min(MAX_EGRESS_BODY, this.#maxEgress * EGRESS_BODY_PART));
   }
 
