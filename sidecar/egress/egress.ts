@@ -69,7 +69,10 @@ export class Egress {
     this.#options = options;
     const memory = new McpMemory();
     const listedTools = (): ReadonlyMap<string, readonly string[]> => memory.listed;
-    this.log = new EgressLog({ capacity, lanes, audit, listedTools, clock });
+    this.log = new EgressLog({
+      ...{ capacity, lanes, audit, listedTools, clock },
+      maxBytes: load.maxEgressLog,
+    });
     this.policy = new EgressPolicy({ mode, failModes, evaluator: policy, manifest, listedTools });
     this.reservations = new Reservations(clock);
     this.#context = {

@@ -17,6 +17,15 @@ describe('derives the limits from the memory limit', () => {
     const { maxRequests, maxConnections } = new LoadLimits(mebibytes * MIB);
     expect([maxRequests, maxConnections]).toEqual([requests, connections]);
   });
+
+  test.each([
+    [64, 2_730, 5],
+    [192, 8_192, 16],
+    [4_096, 174_762, 341],
+  ])('%i MiB: %i entries of the audit ring, %i HTTP/2 sessions', (mebibytes, entries, sessions) => {
+    const { maxAuditEntries, maxHttp2Sessions } = new LoadLimits(mebibytes * MIB);
+    expect([maxAuditEntries, maxHttp2Sessions]).toEqual([entries, sessions]);
+  });
 });
 
 test('rejects and counts first requests above the limit, until another request ends', () => {

@@ -19,6 +19,8 @@ const CONNECTION_BYTES = 48 * 1024;
 
 /** Memory of a connection to the control routes with its requests, in bytes. */
 const CONTROL_CONNECTION_BYTES = 96 * 1024;
+/** Memory of an entry of the audit ring in bytes, with the longest path. Events and names have a budget of their own. */
+const AUDIT_ENTRY_BYTES = 3 * 1024;
 /** Memory of an HTTP/2 session with a hundred streams, and as many that it has just reset, in bytes. */
 const HTTP2_SESSION_BYTES = 1024 * 1024;
 
@@ -36,6 +38,8 @@ const SHARES = {
   controlBodies: 1 / 96,
   egress: 1 / 16,
   http2: 1 / 12,
+  audit: 1 / 8,
+  egressLog: 1 / 24,
 } as const;
 /** Share of the budget of the egress lanes that one body may hold, and its maximum in bytes: parsing it blocks the process. */
 const EGRESS_BODY_PART = 1 / 4;
@@ -87,6 +91,10 @@ export class LoadLimits {
   readonly maxControlUnread: number;
   /** Maximum bytes of incomplete request bodies of the control routes. */
   readonly maxControlBodies: number;
+  /** Maximum entries of the audit ring. */
+  readonly maxAuditEntries: number;
+  /** Maximum bytes of the calls that the lanes remember. */
+  readonly maxEgressLog: number;
   /** Maximum bytes of events in the audit ring. */
   readonly maxEventBytes: number;
   /** Maximum HTTP/2 sessions of the egress lanes. */
@@ -133,6 +141,8 @@ export class LoadLimits {
     );
     this.maxControlUnread = memoryBytes * SHARES.controlUnread;
     this.maxControlBodies = memoryBytes * SHARES.controlBodies;
+    this.maxAuditEntries = Math.max(1, Math.floor((memoryBytes * SHARES.audit) / AUDIT_ENTRY_BYTES));
+    this.maxEgressLog = memoryBytes * SHARES.egressLog;
     this.maxEventBytes = memoryBytes * SHARES.events;
     this.#maxStuck = Math.floor((memoryBytes * SHARES.stuck) / STUCK_BYTES);
     this.#maxPipelined = memoryBytes * SHARES.pipelined;

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { bind, endOf } from '../../runtime/http-listener.ts';
+import { UnfinishedHeads } from '../../runtime/unfinished-heads.ts';
 import { servePlainRequests, type PlainExchange } from '../plain-http/serve-plain-requests.ts';
 import { isLingering, lingerAtEnd, lingerOver } from './connection-end.ts';
 import { Exchange } from './exchange.ts';
@@ -14,7 +15,6 @@ import { OVERLOAD, respondWithProblem, writeProblem, writeProblemAndLinger } fro
 import type { ProxyContext } from './proxy-context.ts';
 import { BodyInlet } from './request-body.ts';
 import { requestIdOf } from './request-id.ts';
-import { UnfinishedHeads } from './unfinished-heads.ts';
 import { createUpgrader, type Upgrader } from './upgrade.ts';
 import type { UpstreamOptions } from './upstream.ts';
 
@@ -68,7 +68,8 @@ export async function startProxyServer(
     mayParse: (socket) => pipelines.get(socket)?.mayParse !== false,
   });
   const end = endOf(server, { onCut: () => upgrader.close() });
-  const heads = new UnfinishedHeads(server, onHandedOver, load.maxUnfinishedHeads, () => (load.cut += 1));
+  const heads = new UnfinishedHeads(server, load.maxUnfinishedHeads, () => (load.cut += 1));
+  onHandedOver.push((socket) => heads.watch(socket));
   /** Every lookup of a connection means that its current head is complete or rejected. */
   const pipelineOf: PipelineOf = (socket) => {
     heads.end(socket);
