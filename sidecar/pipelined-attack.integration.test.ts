@@ -23,7 +23,7 @@ const clients: Socket[] = [];
 beforeEach(async () => {
   rig = await ProcessRig.open();
   agent = createServer((request, response) => {
-    // The longest path belongs to the test of the audit ring, a vendor's calls never end.
+    // Calls of the vendor never end.
     if (request.url?.startsWith('/v1/') === true) request.resume();
     else response.end('<ok>');
   });
@@ -31,7 +31,7 @@ beforeEach(async () => {
   const url = `http://127.0.0.1:${(agent.address() as AddressInfo).port}`;
   const [proxy = 0, control = 0, egress = 0] = await freePorts(3);
   ports = { proxy, control, egress };
-  sidecar = await rig.startCommand([process.execPath, ...FLAGS], `http://127.0.0.1:${control}/livez`, {
+  sidecar = await rig.startCommand([process.execPath, ...FLAGS], `http://127.0.0.1:${control}/readyz`, {
     NODE_OPTIONS: nodeOptions(LIMIT),
     BIND_ADDRESS: '127.0.0.1',
     UPSTREAM_URL: url,
@@ -87,9 +87,8 @@ describe('a sidecar with the flags of an injected one survives', () => {
   test('400 connections with 100 pipelined requests each, and answers all of them', async () => {
     const { received } = await attack(ports.proxy, 400, SMALL.repeat(100));
     await isAlive();
-    await until(() => received() > 0, 'the first responses');
-    for (let before = -1; before < received() && received() < 40_000; before = received())
-      await until(() => received() > before || received() === 40_000, 'further responses');
+    for (let before = 0; before < 40_000; before = received())
+      await until(() => received() > before, 'further responses');
     expect(received()).toBe(40_000);
     expect(await overload()).toEqual({ refused: 0, cut: 0, dropped: 0 });
     await isAlive();

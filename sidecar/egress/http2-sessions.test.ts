@@ -16,7 +16,7 @@ const sessions: ClientHttp2Session[] = [];
 beforeEach(async () => {
   waiting = [];
   // Two sessions.
-  rig = await startEgressRig({ memoryBytes: 24 * 1024 ** 2 });
+  rig = await startEgressRig({ memoryBytes: 48 * 1024 ** 2 });
   rig.vendor.answer = (_seen, response) => void waiting.push(response);
 });
 afterEach(async () => {

@@ -19,9 +19,9 @@ describe('derives the limits from the memory limit', () => {
   });
 
   test.each([
-    [64, 2_730, 5],
-    [192, 8_192, 16],
-    [4_096, 174_762, 341],
+    [64, 2_730, 2],
+    [192, 8_192, 8],
+    [4_096, 174_762, 170],
   ])('%i MiB: %i entries of the audit ring, %i HTTP/2 sessions', (mebibytes, entries, sessions) => {
     const { maxAuditEntries, maxHttp2Sessions } = new LoadLimits(mebibytes * MIB);
     expect([maxAuditEntries, maxHttp2Sessions]).toEqual([entries, sessions]);

@@ -37,7 +37,7 @@ const SHARES = {
   controlUnread: 1 / 24,
   controlBodies: 1 / 96,
   egress: 1 / 16,
-  http2: 1 / 12,
+  http2: 1 / 24,
   audit: 1 / 8,
   egressLog: 1 / 24,
 } as const;
