@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { isLingering } from '../proxy/connection-end.ts';
 
 export interface HeldReadsOptions {
@@ -88,7 +89,7 @@ export class HeldReads {
     const start = handle.readStart.bind(handle);
     // Node.js starts to read after each request. It only needs to know that this was no error.
     handle.readStart = () => (this.#held.length > 0 ? 0 : start());
-    this.#push = socket.push.bind(socket);
+    this.#push = (chunk) => Readable.prototype.push.call(socket, chunk);
     socket.push = (chunk: Buffer | null) => (chunk === null ? this.#push(null) : this.add(chunk));
     // After Node.js has emitted what was put back.
     socket.on('resume', () => process.nextTick(this.feed)).once('close', this.#drop);
