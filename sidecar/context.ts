@@ -52,9 +52,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   const load = new LoadLimits(processMemoryLimitBytes());
   const ringSize = auditRingSize(config.AUDIT_RING_SIZE, load.maxAuditEntries, logger);
   const audit = new AuditLog({
-    capacity: ringSize,
-    clock,
-    withQuery: config.AUDIT_QUERY,
+    ...{ capacity: ringSize, clock, withQuery: config.AUDIT_QUERY },
     declared: () => declaredApiOf(manifest.manifest),
     keepForUsage: (bytes) => load.keepForUsage(bytes),
     maxEventBytes: load.maxEventBytes,

@@ -27,10 +27,9 @@ export class HeldPages {
 
   take(holder: HeldReads): Buffer {
     this.#holders.add(holder);
-    const { maxHeldReads, onCut } = this.options;
-    if (this.#free.length === 0 && this.#count * PAGE_BYTES >= maxHeldReads) {
+    if (this.#free.length === 0 && this.#count * PAGE_BYTES >= this.options.maxHeldReads) {
       const [oldest] = this.#holders;
-      onCut();
+      this.options.onCut();
       oldest?.cut();
     }
     const page = this.#free.pop();

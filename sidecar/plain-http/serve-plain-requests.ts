@@ -74,8 +74,12 @@ export function servePlainRequests(
     for (const listener of onHandedOver) listener(socket);
   };
   const reads = new WeakMap<Socket, HeldReads>();
-  const { load, mayParse } = options;
-  const pages = new HeldPages({ mayParse, maxHeldReads: load.maxHeldReads, onCut: () => (load.cut += 1) });
+  const { load } = options;
+  const pages = new HeldPages({
+    mayParse: (socket) => options.mayParse(socket),
+    maxHeldReads: load.maxHeldReads,
+    onCut: () => (load.cut += 1),
+  });
   const served = { ...options, reads, pages, lines: new KnownLines<PlainLine>() };
   const connections = new Set<PlainConnection>();
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
