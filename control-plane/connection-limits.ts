@@ -4,6 +4,8 @@ import type { Metrics } from '../runtime/metrics.ts';
 
 /** Agents keep their connections open, so this is above the number of agents that one replica serves. */
 const MAX_CONNECTIONS = 20_000;
+/** About 32 KiB each. An agent sends its head at once. */
+const MAX_UNFINISHED_HEADS = 1_000;
 const MAX_UNANSWERED = 8;
 const MAX_HEADER_FIELDS = 128;
 /** A page of 1,000 agents has less than one MiB. */
@@ -20,6 +22,7 @@ export function apiLimits(metrics: Metrics): ConnectionLimits {
   );
   return {
     maxConnections: MAX_CONNECTIONS,
+    maxUnfinishedHeads: MAX_UNFINISHED_HEADS,
     maxUnanswered: MAX_UNANSWERED,
     maxHeaderFields: MAX_HEADER_FIELDS,
     maxUnreadBytes: MAX_UNREAD_BYTES,

@@ -2,6 +2,7 @@ import { KubeClient } from '../kube/client.ts';
 import type { InformerTiming } from '../kube/informer.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
+import { CLUSTER_LIMITS } from '../runtime/connection-limits.ts';
 import { listen } from '../runtime/http-listener.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { createMetrics } from '../runtime/metrics.ts';
@@ -46,7 +47,7 @@ export async function startOperator(
   const followed = createFollowed({ ...context.informers, ...(rejections && { rejections }) }, metrics);
   const unready = () => (signal.aborted ? 'this process is stopping' : followed.unready());
   const handler = createOperatorApp({ logger, metrics, unready });
-  const listener = await listen({ handler, port: config.PORT });
+  const listener = await listen({ handler, port: config.PORT, limits: CLUSTER_LIMITS });
   const informers = Object.values(context.informers);
   for (const informer of informers) informer.start();
   injectorWatch.start();

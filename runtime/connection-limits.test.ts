@@ -35,6 +35,7 @@ async function start(limits: Partial<ConnectionLimits> = {}, handler?: RequestLi
     host: '0.0.0.0',
     limits: {
       maxConnections: 4,
+      maxUnfinishedHeads: 4,
       maxUnanswered: 4,
       maxHeaderFields: 100,
       maxUnreadBytes: MIB,
@@ -112,6 +113,28 @@ test('serves a new connection at the connection limit and closes the longest idl
   await until(() => polite.text().endsWith('ok'), 'the response');
   await until(() => idle[0]?.socket.closed === true, 'the end of the longest idle');
   expect([cut, idle.filter(({ socket }) => socket.closed).length]).toEqual([1, 1]);
+});
+
+const BEGUN = 'GET / HTTP/1.1\r\nX: ';
+const REST = 'x\r\nHost: a\r\n\r\n';
+
+test('above the limit of incomplete heads, the oldest of them is closed, and completed ones do not count', async () => {
+  await start({ maxConnections: 100 }, (_request, response) => void response.end('ok'));
+  const begunHeads: Client[] = [];
+  for (let i = 0; i < 10; i += 1) {
+    const client = await open();
+    client.socket.write(BEGUN + REST);
+    await until(() => client.text().endsWith('ok'), 'the response');
+    client.socket.write(BEGUN);
+    begunHeads.push(client);
+    await aMoment();
+    expect(begunHeads.map(({ socket }) => socket.closed)).toEqual(
+      begunHeads.map((_, index) => index < i - 3),
+    );
+  }
+  expect(cut).toBe(6);
+  begunHeads[9]?.socket.write(REST);
+  await until(() => begunHeads[9]?.text().match(/ok/g)?.length === 2, 'the response to a slow head');
 });
 
 test('closes no connection with a response in progress while another connection is idle', async () => {

@@ -4,11 +4,14 @@ import type { Socket } from 'node:net';
 import { gatherChunks, hasBody } from './chunk-store.ts';
 import { sendProblem } from './http-app.ts';
 import { Problem } from './problem.ts';
+import { UnfinishedHeads } from './unfinished-heads.ts';
 
 /** Limits on the memory that the clients of a server can occupy. */
 export interface ConnectionLimits {
   /** Open connections of one group. Above this number, the connection that was idle longest is closed, not the new one. */
   maxConnections: number;
+  /** Connections with an incomplete head. Above this number, the oldest of them is closed. */
+  maxUnfinishedHeads: number;
   /** Unanswered requests of one connection. The next request gets 503 and ends the connection. */
   maxUnanswered: number;
   /** Header fields of one request. A request with more gets 431. */
@@ -21,6 +24,18 @@ export interface ConnectionLimits {
   /** Called when a connection was closed because of a limit. */
   onCut: () => void;
 }
+
+/** Limits of a port whose clients are parts of the cluster: about 60 MB if all heads and connections are used. */
+export const CLUSTER_LIMITS: ConnectionLimits = {
+  maxConnections: 1_000,
+  maxUnfinishedHeads: 256,
+  maxUnanswered: 8,
+  maxHeaderFields: 128,
+  maxUnreadBytes: 16 * 2 ** 20,
+  groupOf: () => '',
+  onRefused: () => undefined,
+  onCut: () => undefined,
+};
 
 /** A response with fewer buffered bytes counts as in transit, not as unread. */
 const UNREAD_BYTES = 64 * 1024;
@@ -46,10 +61,15 @@ export function limitConnections(
   // Above this number Node.js responds with 431. A Node.js version that drops the excess fields instead keeps one too many,
   // and `problemOf` rejects the request.
   server.maxHeadersCount = limits.maxHeaderFields + 1;
+  const heads = new UnfinishedHeads(server, limits.maxUnfinishedHeads, limits.onCut);
   const isTls: boolean = server instanceof TlsServer;
-  server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => connections.open(socket));
+  server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
+    connections.open(socket);
+    heads.watch(socket);
+  });
   if (isTls) limitHandshakes(server, limits);
   return (request, response) => {
+    heads.end(request.socket);
     const connection = connections.of(request.socket);
     if (connection === undefined || connection.isRejected) return;
     if (hasBody(request)) gatherChunks(request);

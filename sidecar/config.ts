@@ -133,7 +133,8 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
   AGENT_NAME: 'The agent name in the label of the pod, compared with `metadata.name`. Set by the injector.',
   AGENT_ENV_NAMES:
     "The names of the agent container's variables; `*` for variables from `envFrom`, a single comma for none. Set by the injector. Unset: the sidecar's own environment is used as the agent's.",
-  AUDIT_RING_SIZE: 'Maximum number of entries in the audit ring.',
+  AUDIT_RING_SIZE:
+    'Maximum number of entries in the audit ring. The sidecar lowers it, with a warning, to one entry for each 24 KiB of its memory limit.',
   AUDIT_QUERY: 'Record query strings in audit entries.',
   POLICY_URL:
     'Base URL of a policy engine (Open Policy Agent) with the generated rules. Unset: no external engine is queried.',

@@ -50,10 +50,9 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
   const census = createCensus({ config, manifest: () => manifest.manifest, clock, logger });
   const load = new LoadLimits(processMemoryLimitBytes());
+  const ringSize = auditRingSize(config.AUDIT_RING_SIZE, load.maxAuditEntries, logger);
   const audit = new AuditLog({
-    capacity: config.AUDIT_RING_SIZE,
-    clock,
-    withQuery: config.AUDIT_QUERY,
+    ...{ capacity: ringSize, clock, withQuery: config.AUDIT_QUERY },
     declared: () => declaredApiOf(manifest.manifest),
     keepForUsage: (bytes) => load.keepForUsage(bytes),
     maxEventBytes: load.maxEventBytes,
@@ -79,10 +78,10 @@ export async function createContext({ config, env, logger, clock }: ContextInput
       ? null
       : new Otlp({
           ...{ port: config.OTLP_PORT, forwardUrl: config.OTLP_FORWARD_URL },
-          ...{ ringSize: config.AUDIT_RING_SIZE, audit, policy, clock, logger },
+          ...{ ringSize, audit, policy, clock, logger },
         });
   const lanes = await createEgress({
-    ...{ config, tls, manifest, audit, policy, load, clock, logger },
+    ...{ config, ringSize, tls, manifest, audit, policy, load, clock, logger },
     traces: otlp?.traces ?? null,
   });
   const llm = createLlmAnalysis({ config, logger, clock, signal: stopping.signal });
@@ -104,6 +103,13 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     /** Monotonic milliseconds; until this time, each connection is closed after its next response. */
     connectionsEndUntilMs: -Infinity,
   };
+}
+
+/** AUDIT_RING_SIZE, or the number of entries for which there is memory. */
+function auditRingSize(wanted: number, most: number, logger: Logger): number {
+  if (wanted <= most) return wanted;
+  logger.warn('AUDIT_RING_SIZE is too large for the memory limit', { wanted, used: most });
+  return most;
 }
 
 /** The state of the census, and the variables that do not lead to a lane. */

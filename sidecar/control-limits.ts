@@ -21,6 +21,7 @@ const SLOW_RATE = 64 * 1024;
 export function controlLimits(load: LoadLimits): ConnectionLimits {
   return {
     maxConnections: Math.max(1, Math.floor(load.maxControlConnections / 2)),
+    maxUnfinishedHeads: load.maxUnfinishedHeads,
     maxUnanswered: MAX_UNANSWERED,
     maxHeaderFields: MAX_HEADER_FIELDS,
     maxUnreadBytes: load.maxControlUnread,

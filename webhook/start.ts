@@ -2,6 +2,7 @@ import type { Server } from 'node:https';
 import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
+import { CLUSTER_LIMITS } from '../runtime/connection-limits.ts';
 import { listen } from '../runtime/http-listener.ts';
 import { injectionSettings } from '../runtime/injection-config.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -64,7 +65,12 @@ export async function startWebhook(
   });
   // A temporary self-signed certificate until the real one is issued. The kubelet's probes do not verify it.
   const tls = await issueCa({ now: clock.now(), days: 1 });
-  const listener = await listen({ handler: leafUse.around(handler), port: config.PORT, tls });
+  const listener = await listen({
+    handler: leafUse.around(handler),
+    port: config.PORT,
+    tls,
+    limits: CLUSTER_LIMITS,
+  });
   const server = listener.server as Server;
   leafUse.follow(server);
   watchTls(server, metrics, certificates);

@@ -1,5 +1,5 @@
 import type { PolicyRule, Severity } from '../policy/policy-rule.ts';
-import { RESULT_INVALID } from '../policy/parse-denials.ts';
+import { RESULT_INVALID } from '../policy/engine.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
 import type { GapRule, RuleFinding, RuleInput } from './finding.ts';
 

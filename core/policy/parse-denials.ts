@@ -1,8 +1,5 @@
-import type { PolicyAnswer } from './engine.ts';
+import { RESULT_INVALID, type PolicyAnswer } from './engine.ts';
 import { cut, isRecord, jsonOf } from '../untrusted/fields.ts';
-
-/** The denial reason of a result, or of an element of it, that contains no reason. */
-export const RESULT_INVALID = 'policy_result_invalid';
 
 /** Bounds for an engine with custom rules, because denial reasons are copied into headers, logs and reports. */
 const MAX_REASONS = 100;

@@ -18,6 +18,8 @@ const MAX_CALLS = 10_000;
 
 export interface CreateEgressInput {
   config: SidecarConfig;
+  /** Entries of the audit ring. */
+  ringSize: number;
   tls: TlsTrust;
   manifest: CurrentManifest;
   audit: AuditLog;
@@ -46,6 +48,7 @@ export function hasEgress({ EGRESS_LANES, EGRESS_CONNECT }: SidecarConfig): bool
 /** The code of the lanes is loaded only here: most sidecars have none, and it contains a validator of JSON Schemas. */
 export async function createEgress({
   config,
+  ringSize,
   manifest,
   ...input
 }: CreateEgressInput): Promise<EgressLanes | null> {
@@ -59,7 +62,7 @@ export async function createEgress({
     mode: config.EGRESS_MODE,
     failModes: config.EGRESS_FAIL_MODE,
     onForbiddenTool: config.EGRESS_ON_FORBIDDEN_TOOL,
-    capacity: Math.min(config.AUDIT_RING_SIZE, MAX_CALLS),
+    capacity: Math.min(ringSize, MAX_CALLS),
     wires: WIRE_OF,
     manifest: () => manifest.manifest,
   });

@@ -6,7 +6,7 @@ import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import { sightingsOfLaneCall } from '../../core/evidence/sightings.ts';
 import type { EgressFacts, McpServerFacts } from '../../core/facts/egress-facts.ts';
-import { cut } from '../../core/untrusted/fields.ts';
+import { cut, detached } from '../../core/untrusted/fields.ts';
 import type { ModelCall } from '../../core/usage/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
@@ -19,6 +19,8 @@ import { SharedLists } from './shared-lists.ts';
 export interface EgressLogOptions {
   /** Number of calls that the log keeps. */
   capacity: number;
+  /** Bytes of these calls. Above this number, the oldest are dropped. */
+  maxBytes: number;
   lanes: readonly Lane[];
   audit: AuditLog;
   memory: Pick<McpMemory, 'everListed' | 'hasListed'>;
@@ -77,9 +79,12 @@ const MAX_PATH = 2048;
 export class EgressLog {
   readonly counts: ReadonlyMap<string, LaneCounts>;
   readonly #options: EgressLogOptions;
-  readonly #calls: KeptCall[] = [];
-  /** Index of the oldest call, which the next one replaces when there are as many as the log keeps. */
-  #oldest = 0;
+  /** By id, from `#firstId` to `#lastId`. */
+  readonly #calls: (KeptCall | undefined)[];
+  readonly #costs: Float64Array;
+  #bytes = 0;
+  #firstId = 1;
+  #newest: KeptCall | null = null;
   readonly #lists = new SharedLists();
   readonly #models = new DayCounts();
   readonly #offered = new DayCounts();
@@ -95,6 +100,8 @@ export class EgressLog {
   constructor(options: EgressLogOptions) {
     const { lanes } = options;
     this.#options = options;
+    this.#calls = new Array<KeptCall | undefined>(options.capacity);
+    this.#costs = new Float64Array(options.capacity);
     this.counts = new Map(lanes.map(({ id }) => [id, newCounts()]));
     for (const { kind, name } of lanes)
       if (kind === 'mcp' && name !== null)
@@ -103,9 +110,12 @@ export class EgressLog {
 
   /** The newest calls, at most `limit`, oldest first. */
   newest(limit = Infinity): readonly EgressCall[] {
-    const all = [...this.#calls.slice(this.#oldest), ...this.#calls.slice(0, this.#oldest)];
-    const newest = limit >= all.length ? all : all.slice(all.length - limit);
-    return newest.map((call) => ({ ...call, at: new Date(call.at).toISOString() }));
+    const calls: EgressCall[] = [];
+    for (let id = Math.max(this.#firstId, this.#lastId - limit + 1); id <= this.#lastId; id++) {
+      const call = this.#calls[this.#slotOf(id)];
+      if (call !== undefined) calls.push({ ...call, at: new Date(call.at).toISOString() });
+    }
+    return calls;
   }
 
   /** A body passed unread. */
@@ -201,11 +211,25 @@ export class EgressLog {
   }
 
   #keep(kept: KeptCall): void {
-    if (this.#calls.length < this.#options.capacity) this.#calls.push(kept);
-    else {
-      this.#calls[this.#oldest] = kept;
-      this.#oldest = (this.#oldest + 1) % this.#options.capacity;
-    }
+    const { capacity, maxBytes } = this.#options;
+    const cost = costOf(kept, this.#newest);
+    while (this.#firstId < kept.id && (kept.id - this.#firstId >= capacity || this.#bytes + cost > maxBytes))
+      this.#dropOldest();
+    this.#newest = kept;
+    this.#calls[this.#slotOf(kept.id)] = kept;
+    this.#costs[this.#slotOf(kept.id)] = cost;
+    this.#bytes += cost;
+  }
+
+  #dropOldest(): void {
+    const slot = this.#slotOf(this.#firstId);
+    this.#bytes -= this.#costs[slot] ?? 0;
+    this.#calls[slot] = undefined;
+    this.#firstId += 1;
+  }
+
+  #slotOf(id: number): number {
+    return (id - 1) % this.#options.capacity;
   }
 
   #count({ route, facts, entry }: EndedCall): void {
@@ -272,7 +296,21 @@ const zeros = <K extends string>(keys: readonly K[]): Record<K, number> =>
 /** Without the query, in which some vendors accept keys. */
 function pathOf(target: string): string {
   const at = target.indexOf('?');
-  return cut(at < 0 ? target : target.slice(0, at), MAX_PATH);
+  const path = cut(at < 0 ? target : target.slice(0, at), MAX_PATH);
+  return target.length > MAX_PATH ? detached(path) : path;
+}
+
+/** Bytes of a call without its texts. */
+const CALL_BYTES = 512;
+/** Bytes of a name in addition to its characters. */
+const NAME_BYTES = 40;
+
+/** Memory of a call in bytes. A list that the call before it has too is one object. */
+function costOf(call: KeptCall, before: KeptCall | null): number {
+  let bytes = CALL_BYTES + call.path.length + (call.model?.length ?? 0);
+  for (const field of ['toolsOffered', 'toolsCalled', 'toolsExecuted', 'violations'] as const)
+    if (call[field] !== before?.[field]) for (const name of call[field]) bytes += NAME_BYTES + name.length;
+  return bytes;
 }
 
 function modelCallOf({ model, usage }: CallFacts): ModelCall | null {

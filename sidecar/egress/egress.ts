@@ -71,7 +71,7 @@ export class Egress {
     const { lanes, audit, clock, capacity, mode, failModes, policy, manifest, load, tls } = options;
     this.#options = options;
     const memory = new McpMemory();
-    this.log = new EgressLog({ capacity, lanes, audit, memory, clock });
+    this.log = new EgressLog({ capacity, lanes, audit, memory, clock, maxBytes: load.maxEgressLog });
     this.policy = new EgressPolicy({ mode, failModes, evaluator: policy, manifest, memory });
     this.reservations = new Reservations(clock);
     this.#context = {

@@ -4,7 +4,6 @@ import {
   type Http2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
-  type ServerHttp2Session,
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -13,6 +12,7 @@ import { servePlainRequests } from '../plain-http/serve-plain-requests.ts';
 import { MAX_HEADER_FIELDS } from '../proxy/framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from '../proxy/ignore-upgrade.ts';
 import { writeProblem } from '../proxy/problem-response.ts';
+import { HTTP2_OPTIONS, Http2Sessions } from './http2-sessions.ts';
 import { http2Client, nodeClient, plainClient, type LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import { admit } from './lane-entrance.ts';
@@ -45,13 +45,22 @@ export async function startLaneServer(
   const server = createServer(SERVER_OPTIONS);
   server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
   server.maxConnections = context.load.maxConnections;
-  const sessions = new Set<ServerHttp2Session>();
+  const http2 = http2ServerOf(context);
+  const sessions = new Http2Sessions(http2, context.load);
   const sockets = new Set<Socket>();
-  sniffHttp2(server, http2ServerOf(context, sessions));
-  servePlainRequests(server, {
+  sniffHttp2(server, http2);
+  /** The response to the last request that Node.js has read, of each connection. */
+  const newest: NewestResponses = new WeakMap();
+  const { readOn } = servePlainRequests(server, {
     idleMs: SERVER_OPTIONS.keepAliveTimeout,
     load: context.load,
     serve: (exchange) => serve(context, plainClient(exchange)),
+    mayBeginHttp2: () => sessions.admit(),
+    // One request of a connection after the other: the client libraries of vendors do not pipeline.
+    mayParse: (socket) => {
+      const response = newest.get(socket);
+      return response?.writableFinished !== false || !response.req.complete;
+    },
   });
   const end = endOf(server, {
     clock: context.clock,
@@ -65,22 +74,27 @@ export async function startLaneServer(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  handleRequests(server, context);
+  handleRequests(server, context, newest, readOn);
   return {
     port: await bind(server, { host, port }),
     idle: async () => {
       for (const socket of sockets) await new Promise((resolve) => socket.once('close', resolve));
     },
     close: async (graceMs) => {
-      for (const session of sessions) session.close();
+      sessions.close();
       await end(graceMs);
     },
   };
 }
 
-function handleRequests(server: Server, context: LaneContext): void {
-  /** The response to the last request that Node.js has read, of each connection. */
-  const newest = new WeakMap<Duplex, ServerResponse>();
+type NewestResponses = WeakMap<Duplex, ServerResponse>;
+
+function handleRequests(
+  server: Server,
+  context: LaneContext,
+  newest: NewestResponses,
+  readOn: (socket: Socket) => void,
+): void {
   /**
    * An earlier request may still wait for its response. Writing to the bare socket would then send the wrong response, and Node.js
    * throws if a socket gets two.
@@ -91,7 +105,9 @@ function handleRequests(server: Server, context: LaneContext): void {
     return isAnswered;
   };
   server.on('request', (request, response) => {
-    newest.set(request.socket, response);
+    const { socket } = request;
+    newest.set(socket, response);
+    response.once('finish', () => readOn(socket));
     serve(context, nodeClient(request, response));
   });
   server.on('upgrade', (request, socket, head) => {
@@ -106,12 +122,8 @@ function handleRequests(server: Server, context: LaneContext): void {
   });
 }
 
-function http2ServerOf(context: LaneContext, sessions: Set<ServerHttp2Session>): Http2Server {
-  const server = createHttp2Server({ settings: { maxConcurrentStreams: 100 } });
-  server.on('session', (session) => {
-    sessions.add(session);
-    session.once('close', () => sessions.delete(session));
-  });
+function http2ServerOf(context: LaneContext): Http2Server {
+  const server = createHttp2Server(HTTP2_OPTIONS);
   server.on('sessionError', () => undefined);
   const take = (request: Http2ServerRequest, response: Http2ServerResponse): void =>
     serve(context, http2Client(request, response));

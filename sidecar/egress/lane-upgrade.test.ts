@@ -1,10 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Agent } from 'node:https';
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
 import { holdTimers } from '../../testing/held-timers.ts';
+import { aMoment } from '../../testing/moment.ts';
 import { askRaw, until } from '../../testing/proxy-rig.ts';
 
 let rig: EgressRig;
@@ -118,16 +120,57 @@ test('upgrades that are ignored leave no listeners at their connection', async (
   expect(listeners).toEqual([first, first, first]);
 });
 
+const NEEDS_SOCKET: [title: string, bytes: string][] = [
+  ['a WebSocket', get('realtime', WEBSOCKET)],
+  ['an upgrade that is ignored', get('second', H2C) + get('third')],
+  ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'],
+];
+
 describe('a request that needs the bare connection ends it while an earlier request waits for its response:', () => {
-  test.each([
-    ['a WebSocket', get('realtime', WEBSOCKET)],
-    ['an upgrade that is ignored', get('second', H2C) + get('third')],
-    ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'],
-  ])('%s', async (_title, next) => {
+  test.each(NEEDS_SOCKET)('%s in one part with the end of its body', async (_title, next) => {
     rig = await startEgressRig();
-    rig.vendor.answer = (_seen, response) => void setTimeout(() => response.end(), 200);
-    expect(await askRaw(rig.port, get('models') + next, 'HTTP/1.1 ')).toBe('');
+    rig.vendor.answer = () => undefined;
+    const first = get('files', 'Content-Length: 2\r\n').replace('GET', 'POST');
+    expect(await askRaw(rig.port, `${first}hi${next}`)).toBe('');
     await until(() => rig.egress.log.newest().length === 1, 'the end of the first call');
-    expect(rig.egress.log.newest()).toMatchObject([{ path: '/v1/models', statusCode: null }]);
+    expect(rig.egress.log.newest()).toMatchObject([{ path: '/v1/files', statusCode: null }]);
   });
+});
+
+test.each(NEEDS_SOCKET)('%s behind another request waits for its response', async (_title, next) => {
+  rig = await startEgressRig();
+  const responses: ServerResponse[] = [];
+  rig.vendor.answer = (_seen, response) => void responses.push(response);
+  const response = askRaw(rig.port, get('models') + next, '200 OK');
+  await until(() => responses.length === 1, 'the first call');
+  await aMoment();
+  expect(rig.vendor.requests.map(({ url }) => url)).toEqual(['/v1/models']);
+  responses[0]?.end();
+  expect(await response).toMatch(/^HTTP\/1\.1 200 OK/);
+});
+
+test('pipelined requests of a connection are sent one after the other', async () => {
+  rig = await startEgressRig();
+  rig.vendor.answer = ({ url }, response) => void response.end(`<${url}>`);
+  const paths = Array.from({ length: 50 }, (_, index) => `${index}`);
+  const text = await askRaw(rig.port, paths.map((path) => get(path)).join(''), '/49>');
+  expect(text.match(/<[^>]*>/g)).toEqual(paths.map((path) => `</v1/${path}>`));
+});
+
+test('of thousands of pipelined requests, one is parsed before its response', async () => {
+  rig = await startEgressRig();
+  let hasArrived = false;
+  rig.vendor.answer = () => void (hasArrived = true);
+  let parsed = 0;
+  const onRequest = (message: unknown): void => {
+    if ((message as { request: IncomingMessage }).request.socket.localPort === rig.port) parsed += 1;
+  };
+  subscribe('http.server.request.start', onRequest);
+  const socket = connect(rig.port, '127.0.0.1').on('error', () => undefined);
+  socket.write(get('models').repeat(2_000));
+  await until(() => hasArrived, 'the first call');
+  await aMoment();
+  unsubscribe('http.server.request.start', onRequest);
+  socket.destroy();
+  expect(parsed).toBe(1);
 });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import {
   connect as connectHttp2,
   createServer as createHttp2Server,
@@ -8,6 +8,7 @@ import {
 } from 'node:http2';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
+import { until } from '../../testing/proxy-rig.ts';
 import { sniffHttp2 } from './sniff-http2.ts';
 
 test('a connection does not become HTTP/2 after bytes that an earlier listener has read', async () => {
@@ -35,20 +36,29 @@ test('a connection does not become HTTP/2 after bytes that an earlier listener h
   server.close();
 });
 
-test('a connection without a byte is closed, one with a slow request is not', async () => {
+test('a connection without a byte is closed after a minute, one with a slow request is not', async () => {
   const server = createServer();
-  sniffHttp2(server, createHttp2Server(), 50);
-  server.on('request', (_request, response) => {
-    // Later than the limit for the first byte.
-    setTimeout(() => response.end('served'), 150);
-  });
+  sniffHttp2(server, createHttp2Server());
+  const requests: ServerResponse[] = [];
+  server.on('request', (_request, response) => void requests.push(response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const silent = connect(port, '127.0.0.1').on('error', () => undefined);
-  const busy = await fetch(`http://127.0.0.1:${port}/`);
-  expect(await busy.text()).toBe('served');
-  if (!silent.destroyed) await once(silent.resume(), 'close');
+  const accept = async (): Promise<{ client: Socket; socket: Socket }> => {
+    const connection = once(server, 'connection');
+    const client = connect(port, '127.0.0.1').on('error', () => undefined);
+    const [socket] = (await connection) as [Socket];
+    return { client: client.setEncoding('latin1'), socket };
+  };
+  const [silent, busy] = [await accept(), await accept()];
+  expect(silent.socket.timeout).toBe(60_000);
+  busy.client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until(() => requests.length === 1, 'the request');
+  expect(busy.socket.timeout).toBe(0);
+  silent.socket.emit('timeout');
+  await once(silent.client.resume(), 'close');
+  requests[0]?.end('served');
+  expect(String(await once(busy.client, 'data'))).toContain('served');
   server.closeAllConnections();
   server.close();
 });

@@ -10,9 +10,9 @@ const FIRST_BYTE_MS = 60_000;
 
 /**
  * Passes connections that begin with the preface of HTTP/2 to `http2`, and all others to the server itself. A connection without a
- * byte is closed after `firstByteMs` milliseconds: the time limits of the servers begin only when they get the connection.
+ * byte is closed after a minute: the time limits of the servers begin only when they get the connection.
  */
-export function sniffHttp2(server: Server, http2: Http2Server, firstByteMs = FIRST_BYTE_MS): void {
+export function sniffHttp2(server: Server, http2: Http2Server): void {
   const [serveHttp1] = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
     const fail = (): void => void socket.destroy();
@@ -30,6 +30,6 @@ export function sniffHttp2(server: Server, http2: Http2Server, firstByteMs = FIR
       if (serveHttp1 !== undefined) Reflect.apply(serveHttp1, server, [socket]);
       socket.resume();
     };
-    socket.setTimeout(firstByteMs, fail).once('error', fail).once('data', first);
+    socket.setTimeout(FIRST_BYTE_MS, fail).once('error', fail).once('data', first);
   });
 }

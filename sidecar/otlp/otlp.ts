@@ -86,6 +86,7 @@ export class Otlp {
       ...{ handler, host, port, timeouts: TIMES, clock: this.#options.clock },
       limits: {
         maxConnections: MAX_CONNECTIONS,
+        maxUnfinishedHeads: MAX_CONNECTIONS,
         maxUnanswered: MAX_UNANSWERED,
         maxHeaderFields: MAX_HEADER_FIELDS,
         maxUnreadBytes: MAX_UNREAD_BYTES,

@@ -40,6 +40,7 @@ async function start(): Promise<void> {
     ...times,
     load,
     serve: (exchange) => serve(exchange),
+    mayParse: () => true,
   });
   onHandedOver.push(() => (handedOver += 1));
   server.listen(0, '127.0.0.1');
@@ -90,6 +91,14 @@ class Client {
   async closed(): Promise<void> {
     await until(() => this.isClosed, 'the end of the connection');
   }
+}
+
+/** A client and its connection in the server, whose idle time does not pass: the test emits its end. */
+async function accepted(): Promise<{ client: Client; socket: Socket }> {
+  const connection = once(server, 'connection');
+  const client = new Client();
+  const [socket] = (await connection) as [Socket];
+  return { client, socket };
 }
 
 const get = (path: string, ...fields: string[]): string =>
@@ -306,23 +315,27 @@ test('ends the connection after a response that says so', async () => {
 
 describe('closes', () => {
   test('a connection without a request after the idle time', async () => {
-    times.idleMs = 20;
+    times.idleMs = 30_000;
     await start();
-    const [unused, used] = [new Client(), new Client()];
-    await used.send(get('/1'), 1);
-    await unused.closed();
-    await used.closed();
+    const [unused, used] = [await accepted(), await accepted()];
+    await used.client.send(get('/1'), 1);
+    // One second later, because a request may be on its way.
+    expect([unused.socket.timeout, used.socket.timeout]).toEqual([30_000, 31_000]);
+    for (const { client, socket } of [unused, used]) {
+      socket.emit('timeout');
+      await client.closed();
+    }
   });
 
   test('not a connection that waits for its response', async () => {
-    times.idleMs = 20;
     const served = Promise.withResolvers<PlainExchange>();
     serve = served.resolve;
     await start();
-    const client = new Client();
+    const { client, socket } = await accepted();
     client.socket.write(get('/1'));
     const exchange = await served.promise;
-    await once(exchange.request.socket, 'timeout');
+    socket.emit('timeout');
+    expect(socket.destroyed).toBe(false);
     respond(exchange);
     await until(() => client.bodies.length === 1, 'the response');
   });

@@ -7,6 +7,7 @@ import type { ClientBody, ClientRequest } from '../proxy/client-message.ts';
 import { isLingering } from '../proxy/connection-end.ts';
 import type { Framed } from '../proxy/framing.ts';
 import type { LoadLimits, PipelineShare } from '../proxy/load-limits.ts';
+import { HeldPages, HeldReads } from './held-reads.ts';
 import { PlainResponse } from './plain-response.ts';
 import { readPlainRequest, type PlainLine, type PlainRequest } from './read-plain-request.ts';
 
@@ -23,15 +24,22 @@ export interface PlainOptions {
   /** Milliseconds for which clients may keep a connection without a request in flight. */
   idleMs: number;
   /** Counts bytes that arrive before the response. */
-  load: Pick<LoadLimits, 'admitWaiting' | 'giveBack'>;
+  load: Pick<LoadLimits, 'admitWaiting' | 'giveBack' | 'maxHeldReads' | 'cut'>;
   /** Milliseconds for the body after its head; default 10. */
   collectingMs?: number;
   serve(exchange: PlainExchange): void;
+  /** Whether Node.js may parse the next request of a connection that it has got. When this changes, call `readOn`. */
+  mayParse(socket: Socket): boolean;
+  /** Whether there is room for another HTTP/2 session. Default: the server speaks HTTP/1.1 only. */
+  mayBeginHttp2?: () => boolean;
 }
 
 interface ConnectionOptions extends PlainOptions {
   /** Lines of the requests on all connections. */
   lines: KnownLines<PlainLine>;
+  /** The connections that Node.js has got. */
+  reads: WeakMap<Socket, HeldReads>;
+  pages: HeldPages;
 }
 
 /** Milliseconds until the first request, as Node.js waits for a head. */
@@ -44,6 +52,8 @@ const MAX_REQUEST = 16 * 1024;
 const COLLECTING_MS = 10;
 /** At so many bytes that arrive before the response, reading stops. Until then, the end of the connection is noticed. */
 const MAX_EARLY = 16 * 1024;
+/** First bytes of HTTP/2. A session limits itself what it reads. */
+const HTTP2 = 'PRI ';
 /** All connections read into this buffer: the bytes are parsed or copied before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -51,19 +61,26 @@ const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
  * Serves the plain requests of a server without Node's parser and response objects, which are a quarter of the cost of a request. A
  * connection begins here, and ends here if all its requests are plain. At the first other request, or at bytes before the
  * response, Node.js gets the connection with these bytes and keeps it. Call it before other listeners of `connection` are added.
- * @returns the listeners of connections that Node.js gets; they run after its own
+ * @returns the listeners of connections that Node.js gets, which run after its own, and a function that parses what a connection holds
  */
 export function servePlainRequests(
   server: Server,
   options: PlainOptions,
-): { onHandedOver: ((socket: Socket) => void)[] } {
+): { onHandedOver: ((socket: Socket) => void)[]; readOn: (socket: Socket) => void } {
   const [serveHttp] = server.listeners('connection') as ((socket: Socket) => void)[];
   const onHandedOver: ((socket: Socket) => void)[] = [];
   const handOver = (socket: Socket): void => {
     if (serveHttp !== undefined) Reflect.apply(serveHttp, server, [socket]);
     for (const listener of onHandedOver) listener(socket);
   };
-  const served = { ...options, lines: new KnownLines<PlainLine>() };
+  const reads = new WeakMap<Socket, HeldReads>();
+  const { load } = options;
+  const pages = new HeldPages({
+    mayParse: (socket) => options.mayParse(socket),
+    maxHeldReads: load.maxHeldReads,
+    onCut: () => (load.cut += 1),
+  });
+  const served = { ...options, reads, pages, lines: new KnownLines<PlainLine>() };
   const connections = new Set<PlainConnection>();
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
     // A connection with an ignored upgrade comes again.
@@ -86,7 +103,7 @@ export function servePlainRequests(
     closeAll();
     for (const connection of connections) connection.shed();
   };
-  return { onHandedOver };
+  return { onHandedOver, readOn: (socket) => reads.get(socket)?.feed() };
 }
 
 /** A connection as long as its requests are plain. */
@@ -136,7 +153,11 @@ class PlainConnection implements PipelineShare {
 
   /** Returns false if Node.js wants no more bytes now. */
   readonly #took = (count: number, buffer: Uint8Array): boolean => {
-    if (this.#hasLeft) return this.#socket.push(Buffer.from(buffer.subarray(0, count)));
+    if (this.#hasLeft) {
+      const read = buffer.subarray(0, count);
+      // An HTTP/2 connection has no other copy.
+      return this.#socket.push(this.#options.reads.has(this.#socket) ? read : Buffer.from(read));
+    }
     this.#read(buffer as Buffer, count);
     return true;
   };
@@ -165,13 +186,13 @@ class PlainConnection implements PipelineShare {
       this.#serve(plain, bytes);
       return;
     }
-    const copy = Buffer.from(bytes.subarray(0, count));
+    const read = bytes.subarray(0, count);
     if (isShort && mayBeContinued)
       this.#begun = {
-        bytes: copy,
+        bytes: Buffer.from(read),
         timer: setTimeout(this.#giveUp, this.#options.collectingMs ?? COLLECTING_MS),
       };
-    else this.#handOver(copy);
+    else this.#handOver(read);
   }
 
   /** Keeps bytes that arrived before the response. */
@@ -231,13 +252,23 @@ class PlainConnection implements PipelineShare {
     else if (early !== null) this.#handOver(early);
   };
 
-  /** Node.js gets the connection. `bytes` were read and not handled. */
+  /** Node.js gets the connection. `bytes` were read and not handled; they may change after this call. */
   #handOver(bytes: Buffer): void {
     const socket = this.#socket;
+    const { reads, pages, mayBeginHttp2 } = this.#options;
+    const isHttp2 = mayBeginHttp2 !== undefined && bytes.toString('latin1', 0, HTTP2.length) === HTTP2;
+    if (isHttp2 && !mayBeginHttp2()) {
+      this.shed();
+      return;
+    }
     this.#leave();
-    socket.setTimeout(0).pause().unshift(bytes);
+    socket.setTimeout(0).pause();
+    const held = isHttp2 ? null : new HeldReads(socket, pages);
+    if (held === null) socket.unshift(Buffer.from(bytes));
+    else reads.set(socket, held);
     this.#onLeave(this, true);
     socket.resume();
+    held?.add(bytes);
   }
 
   #leave(): void {

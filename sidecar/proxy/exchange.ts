@@ -111,6 +111,10 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     });
   }
 
+  get isReceived(): boolean {
+    return this.#input.request.complete;
+  }
+
   start(hasWaited: boolean, isEarly: boolean): void {
     this.#stuck.hasRoom = isEarly;
     const fromMs = hasWaited ? this.#context.clock.monotonicMs() : this.#input.arrivedAtMs;

@@ -17,6 +17,15 @@ describe('derives the limits from the memory limit', () => {
     const { maxRequests, maxConnections } = new LoadLimits(mebibytes * MIB);
     expect([maxRequests, maxConnections]).toEqual([requests, connections]);
   });
+
+  test.each([
+    [64, 2_730, 2],
+    [192, 8_192, 8],
+    [4_096, 174_762, 170],
+  ])('%i MiB: %i entries of the audit ring, %i HTTP/2 sessions', (mebibytes, entries, sessions) => {
+    const { maxAuditEntries, maxHttp2Sessions } = new LoadLimits(mebibytes * MIB);
+    expect([maxAuditEntries, maxHttp2Sessions]).toEqual([entries, sessions]);
+  });
 });
 
 test('rejects and counts first requests above the limit, until another request ends', () => {
@@ -104,6 +113,22 @@ describe('pipelined requests', () => {
       false,
       0,
     ]);
+  });
+
+  test('of connections that were cut count until they are closed: as many again may be held', () => {
+    const load = injected();
+    const cut: Connection[] = [];
+    const connect = (): Connection => {
+      const connection: Connection = { bytes: 0, isCut: false, shed: () => void cut.push(connection) };
+      return connection;
+    };
+    let held = 0;
+    for (let i = 0; i < 400; i += 1) held += fill(load, connect(), 100);
+    // 12 KiB each, of two times 8 MiB.
+    expect(held).toBeLessThanOrEqual(2 * 682);
+    expect(cut.length).toBeGreaterThan(0);
+    for (const connection of cut) load.giveBack(connection, connection.bytes);
+    expect(fill(load, connect(), 5)).toBe(5);
   });
 
   test('do not use the budget of first requests', () => {

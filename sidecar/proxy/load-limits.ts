@@ -19,12 +19,17 @@ const CONNECTION_BYTES = 48 * 1024;
 
 /** Memory of a connection to the control routes with its requests, in bytes. */
 const CONTROL_CONNECTION_BYTES = 96 * 1024;
+/** Memory of an entry of the audit ring in bytes, with the longest path. Events and names have a budget of their own. */
+const AUDIT_ENTRY_BYTES = 3 * 1024;
+/** Memory of an HTTP/2 session with a hundred streams, and as many that it has just reset, in bytes. */
+const HTTP2_SESSION_BYTES = 1024 * 1024;
 
 /** Share of the memory limit for each use. The rest is for the process itself: code, heap, audit ring. */
 const SHARES = {
   requests: 1 / 3,
   stuck: 1 / 12,
   pipelined: 1 / 24,
+  heldReads: 1 / 24,
   heads: 1 / 24,
   usage: 1 / 48,
   events: 1 / 32,
@@ -32,6 +37,9 @@ const SHARES = {
   controlUnread: 1 / 24,
   controlBodies: 1 / 96,
   egress: 1 / 16,
+  http2: 1 / 24,
+  audit: 1 / 8,
+  egressLog: 1 / 24,
 } as const;
 /** Share of the budget of the egress lanes that one body may hold, and its maximum in bytes: parsing it blocks the process. */
 const EGRESS_BODY_PART = 1 / 4;
@@ -75,14 +83,22 @@ export class LoadLimits {
   readonly maxRequests: number;
   /** Maximum connections with an incomplete head. */
   readonly maxUnfinishedHeads: number;
+  /** Maximum bytes that were read and are not parsed yet, of all connections. */
+  readonly maxHeldReads: number;
   /** Maximum connections to the control routes. */
   readonly maxControlConnections: number;
   /** Maximum unread response bytes of the control routes. */
   readonly maxControlUnread: number;
   /** Maximum bytes of incomplete request bodies of the control routes. */
   readonly maxControlBodies: number;
+  /** Maximum entries of the audit ring. */
+  readonly maxAuditEntries: number;
+  /** Maximum bytes of the calls that the lanes remember. */
+  readonly maxEgressLog: number;
   /** Maximum bytes of events in the audit ring. */
   readonly maxEventBytes: number;
+  /** Maximum HTTP/2 sessions of the egress lanes. */
+  readonly maxHttp2Sessions: number;
   /** Maximum bytes of one body that an egress lane reads. */
   readonly maxEgressBody: number;
   /** Number of requests that got 503. */
@@ -101,10 +117,14 @@ export class LoadLimits {
   readonly #maxRequestBytes: number;
   #requestBytes = 0;
   #pipelined = 0;
+  /** Bytes of connections that were cut and are not closed yet. */
+  #closing = 0;
   #usage = 0;
   #egress = 0;
   /** Connections with pipelined requests. */
   readonly #shares = new Set<PipelineShare>();
+  /** Those that were cut. Their requests stay in memory until they are closed, at the end of this turn of the event loop. */
+  readonly #cutShares = new Set<PipelineShare>();
   /** Stuck holders without a reserved budget, in the order in which they became stuck. */
   readonly #stuck = new Set<Holder>();
   /** All stuck holders, including those with a reserved budget, in the same order. */
@@ -115,16 +135,20 @@ export class LoadLimits {
     this.#maxRequestBytes = memoryBytes * SHARES.requests;
     this.maxRequests = Math.floor(this.#maxRequestBytes / REQUEST_BYTES);
     this.maxUnfinishedHeads = Math.max(1, Math.floor((memoryBytes * SHARES.heads) / UNFINISHED_HEAD_BYTES));
+    this.maxHeldReads = memoryBytes * SHARES.heldReads;
     this.maxControlConnections = Math.floor(
       (memoryBytes * SHARES.controlConnections) / CONTROL_CONNECTION_BYTES,
     );
     this.maxControlUnread = memoryBytes * SHARES.controlUnread;
     this.maxControlBodies = memoryBytes * SHARES.controlBodies;
+    this.maxAuditEntries = Math.max(1, Math.floor((memoryBytes * SHARES.audit) / AUDIT_ENTRY_BYTES));
+    this.maxEgressLog = memoryBytes * SHARES.egressLog;
     this.maxEventBytes = memoryBytes * SHARES.events;
     this.#maxStuck = Math.floor((memoryBytes * SHARES.stuck) / STUCK_BYTES);
     this.#maxPipelined = memoryBytes * SHARES.pipelined;
     this.#maxUsage = memoryBytes * SHARES.usage;
     this.#maxEgress = memoryBytes * SHARES.egress;
+    this.maxHttp2Sessions = Math.max(1, Math.floor((memoryBytes * SHARES.http2) / HTTP2_SESSION_BYTES));
     this.maxEgressBody = Math.floor(Math.min(MAX_EGRESS_BODY, this.#maxEgress * EGRESS_BODY_PART));
   }
 
@@ -147,7 +171,8 @@ export class LoadLimits {
 
   /**
    * Admits a pipelined request. Returns the bytes that it holds until `giveBack`; 0: respond with 503.
-   * If the budget is full, the connection that holds most is cut if it holds more than twice as much.
+   * If the budget is full, the connection that holds most is cut if it holds more than twice as much. Connections that are being closed
+   * may hold as much again.
    * @param bodyBytes size of the body; Infinity: unknown
    */
   admitWaiting(share: PipelineShare, headBytes: number, bodyBytes: number): number {
@@ -176,8 +201,11 @@ export class LoadLimits {
 
   giveBack(share: PipelineShare, bytes: number): void {
     share.bytes -= bytes;
-    this.#pipelined -= bytes;
-    if (share.bytes === 0) this.#shares.delete(share);
+    if (this.#cutShares.has(share)) this.#closing -= bytes;
+    else this.#pipelined -= bytes;
+    if (share.bytes > 0) return;
+    this.#shares.delete(share);
+    this.#cutShares.delete(share);
   }
 
   /** Registers a holder whose receiver does not read. If the budget is exceeded, the holder that was stuck longest is cut. */
@@ -230,8 +258,12 @@ export class LoadLimits {
   #cutLargest(moreThan: number): void {
     let largest: PipelineShare | null = null;
     for (const share of this.#shares) if (share.bytes > (largest?.bytes ?? moreThan)) largest = share;
-    if (largest === null) return;
+    if (largest === null || this.#closing + largest.bytes > this.#maxPipelined) return;
     this.cut += 1;
+    this.#shares.delete(largest);
+    this.#cutShares.add(largest);
+    this.#pipelined -= largest.bytes;
+    this.#closing += largest.bytes;
     largest.shed();
   }
 

@@ -2,14 +2,14 @@ import type { Socket } from 'node:net';
 import { stopParsing } from '../../runtime/connection-limits.ts';
 import type { LoadLimits, PipelineShare } from './load-limits.ts';
 
-/** Unanswered requests of one connection. At this number, reading stops; requests that were already read are still accepted. */
+/** Unanswered requests of one connection. At this number, no further one is parsed. */
 const MAX_UNANSWERED = 64;
-/** Bytes read after the first waiting request. Above this number, reading stops. */
-const MAX_READ_AHEAD = 64 * 1024;
 
 export interface Turn {
   /** true: the method is safe (RFC 9110 section 9.2.1) and there is no body, so the order of such requests does not matter. */
   readonly isSafe: boolean;
+  /** Whether the body is complete. */
+  readonly isReceived: boolean;
   /**
    * Starts the request, either immediately or after earlier ones (`hasWaited`). `isEarly`: the previous responses are not sent
    * yet, and memory for this response is reserved.
@@ -38,20 +38,19 @@ export class Pipeline<T extends Turn> implements PipelineShare {
   newest: T | null | undefined = undefined;
   readonly #socket: Socket;
   readonly #load: LoadLimits;
+  readonly #readOn: (socket: Socket) => void;
   readonly #turns: T[] = [];
   /** One admission for each turn, in the same order. */
   readonly #admissions: Admission[] = [];
   /** Number of started turns, counted from the first. */
   #started = 0;
-  /** Bytes read when the first waiting request arrived. */
-  #readBefore = 0;
-  #willPause = false;
-  #isPaused = false;
   #isClosed = false;
 
-  constructor(socket: Socket, load: LoadLimits) {
+  /** `readOn` is called when `mayParse` may have become true. */
+  constructor(socket: Socket, load: LoadLimits, readOn: (socket: Socket) => void) {
     this.#socket = socket;
     this.#load = load;
+    this.#readOn = readOn;
     socket.once('close', this.#close);
   }
 
@@ -71,22 +70,14 @@ export class Pipeline<T extends Turn> implements PipelineShare {
   /** Adds the next request and starts it when its turn comes, unless the connection ends first. */
   add(turn: T, admission: Admission): void {
     this.newest = turn;
-    const hadWaiting = this.#started < this.#turns.length;
     this.#turns.push(turn);
     this.#admissions.push(admission);
     this.#startNext(false);
-    if (!hadWaiting) this.#readBefore = this.#socket.bytesRead;
-    if (!this.#isFull || this.#willPause) return;
-    this.#willPause = true;
-    // Deferred, because Node.js resumes the connection at the end of each request.
-    setImmediate(this.#pause);
   }
 
   /** Rejects the current request, after which nothing is parsed any more. */
   reject(): void {
     this.newest = null;
-    // Further bytes are dropped, but reading must continue to detect the end of the connection.
-    if (this.#isPaused) this.#resume();
     stopParsing(this.#socket);
   }
 
@@ -99,31 +90,22 @@ export class Pipeline<T extends Turn> implements PipelineShare {
     if (this.#turns.length === 0) this.#load.leave();
     // If the connection ends with that response, the client must send the remaining requests again.
     else if (this.#socket.writable) this.#startNext(true);
-    if (this.#isPaused && !this.#isFull) this.#resume();
+    this.#readOn(this.#socket);
   }
 
-  #resume(): void {
-    this.#isPaused = false;
-    this.#socket.resume();
+  /** Whether the parser may get the next head. After a rejected request it may, because the end of the connection must be detected. */
+  get mayParse(): boolean {
+    const { newest } = this;
+    const turns = this.#turns.length;
+    if (turns === 0 || newest === null) return true;
+    // The body of the request in flight.
+    if (this.#started === turns && newest?.isReceived === false) return true;
+    return turns < MAX_UNANSWERED && !this.#load.isNearlyFull(this);
   }
 
-  get #isFull(): boolean {
-    if (this.#turns.length >= MAX_UNANSWERED) return true;
-    if (this.#started >= this.#turns.length) return false;
-    return this.#socket.bytesRead - this.#readBefore > MAX_READ_AHEAD || this.#load.isNearlyFull(this);
-  }
-
-  readonly #pause = (): void => {
-    this.#willPause = false;
-    if (this.newest === null || !this.#isFull) return;
-    this.#isPaused = true;
-    this.#socket.pause();
-  };
-
-  /** Closes the connection to free memory for others. */
+  /** Closes the connection to free memory for others. The memory is free when it is closed. */
   shed(): void {
     this.#socket.destroy();
-    this.#close();
   }
 
   readonly #close = (): void => {

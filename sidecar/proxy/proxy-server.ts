@@ -2,19 +2,19 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { bind, endOf } from '../../runtime/http-listener.ts';
+import { UnfinishedHeads } from '../../runtime/unfinished-heads.ts';
 import { servePlainRequests, type PlainExchange } from '../plain-http/serve-plain-requests.ts';
 import { isLingering, lingerAtEnd, lingerOver } from './connection-end.ts';
 import { Exchange } from './exchange.ts';
 import { frame, MAX_HEADER_FIELDS } from './framing.ts';
 import { HTTP2_PREFACE, type Http2Refusals } from './http2-refusal.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
-import { costOfHead, type LoadLimits } from './load-limits.ts';
+import { costOfHead } from './load-limits.ts';
 import { Pipeline } from './pipeline.ts';
 import { OVERLOAD, respondWithProblem, writeProblem, writeProblemAndLinger } from './problem-response.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { BodyInlet } from './request-body.ts';
 import { requestIdOf } from './request-id.ts';
-import { UnfinishedHeads } from './unfinished-heads.ts';
 import { createUpgrader, type Upgrader } from './upgrade.ts';
 import type { UpstreamOptions } from './upstream.ts';
 
@@ -60,14 +60,23 @@ export async function startProxyServer(
   server.maxConnections = context.load.maxConnections;
   server.on('drop', () => (context.load.dropped += 1));
   const { load } = context;
-  const { onHandedOver } = servePlainRequests(server, {
+  const pipelines = new WeakMap<Socket, Pipeline<Exchange>>();
+  const { onHandedOver, readOn } = servePlainRequests(server, {
     idleMs: SERVER_OPTIONS.keepAliveTimeout,
     load,
     serve: (exchange) => passPlain(context, exchange),
+    mayParse: (socket) => pipelines.get(socket)?.mayParse !== false,
   });
   const end = endOf(server, { onCut: () => upgrader.close() });
-  const heads = new UnfinishedHeads(server, onHandedOver, load.maxUnfinishedHeads, () => (load.cut += 1));
-  const pipelineOf = createPipelines(load, heads);
+  const heads = new UnfinishedHeads(server, load.maxUnfinishedHeads, () => (load.cut += 1));
+  onHandedOver.push((socket) => heads.watch(socket));
+  /** Every lookup of a connection means that its current head is complete or rejected. */
+  const pipelineOf: PipelineOf = (socket) => {
+    heads.end(socket);
+    let pipeline = pipelines.get(socket);
+    if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(socket, load, readOn)));
+    return pipeline;
+  };
   handleRequests(server, pipelineOf, context);
   handleBareSockets(server, pipelineOf, upgrader);
   handleClientErrors(server, pipelineOf, options.http2);
@@ -77,17 +86,6 @@ export async function startProxyServer(
       await end(graceMs);
       await context.upstream.close();
     },
-  };
-}
-
-/** Every lookup of a connection means that its current head is complete or rejected. */
-function createPipelines(load: LoadLimits, heads: UnfinishedHeads): PipelineOf {
-  const pipelines = new WeakMap<Socket, Pipeline<Exchange>>();
-  return (socket) => {
-    heads.end(socket);
-    let pipeline = pipelines.get(socket);
-    if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(socket, load)));
-    return pipeline;
   };
 }
 
@@ -104,7 +102,7 @@ function handleRequests(server: Server, pipelineOf: PipelineOf, context: ProxyCo
     pass(context, pipeline, request, response);
   };
   const onExpectation: Handler = (request, response, pipeline) => {
-    pipeline.newest = null;
+    pipeline.reject();
     lingerAtEnd(request.socket);
     respondWithProblem(response, {
       status: 417,
@@ -164,7 +162,7 @@ function pass(
   const arrivedAtMs = context.clock.monotonicMs();
   const framed = frame(request);
   if (!framed.ok) {
-    pipeline.newest = null;
+    pipeline.reject();
     lingerAtEnd(request.socket);
     respondWithProblem(response, { ...framed, close: true });
     return;

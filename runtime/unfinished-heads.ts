@@ -19,7 +19,7 @@ export class UnfinishedHeads {
   readonly #begin: (this: HeadParser) => void;
 
   /** With more than `most` connections, the one with the oldest incomplete head is closed and `onCut` is called. */
-  constructor(server: Server, onHandedOver: ((socket: Socket) => void)[], most: number, onCut: () => void) {
+  constructor(server: Server, most: number, onCut: () => void) {
     const sockets = this.#sockets;
     // One function for all parsers. Node.js reuses parsers for other servers and for clients, hence the check.
     this.#begin = function () {
@@ -33,7 +33,6 @@ export class UnfinishedHeads {
       onCut();
       oldest.destroy();
     };
-    onHandedOver.push((socket) => this.#watch(socket));
   }
 
   /** Call it when the current head of the connection is complete or rejected. */
@@ -41,7 +40,8 @@ export class UnfinishedHeads {
     this.#sockets.delete(socket);
   }
 
-  #watch(socket: Socket): void {
+  /** Call it when Node.js has got a connection. */
+  watch(socket: Socket): void {
     const { parser } = socket as { parser?: HeadParser };
     const begin = parser?.constructor.kOnMessageBegin;
     if (parser === undefined || begin === undefined)
