@@ -63,6 +63,7 @@ const OF_THE_BODY: ReadonlySet<string> = new Set([
   'content-encoding',
   'content-length',
   'content-md5',
+  'content-digest',
   'digest',
   'repr-digest',
   'etag',

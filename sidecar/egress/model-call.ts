@@ -298,7 +298,9 @@ export class ModelCall implements LaneCall {
     if (request.model !== null) query.model = request.model;
     if (this.#request !== null) query.tools = toolsOf(request);
     const verdict = this.#models.evaluate(query, request.vendorTools);
-    this.#isEngineRemote = policy.blocks && verdict instanceof Promise;
+    // An engine that is unreachable now may be reachable again when the answer arrives.
+    const isRemote = verdict instanceof Promise || verdict.state === 'unreachable';
+    this.#isEngineRemote = policy.blocks && isRemote;
     return verdict instanceof Promise
       ? verdict.then((late) => this.#decideRequest(late))
       : this.#decideRequest(verdict);
