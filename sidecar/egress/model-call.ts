@@ -299,8 +299,7 @@ export class ModelCall implements LaneCall {
     if (this.#request !== null) query.tools = toolsOf(request);
     const verdict = this.#models.evaluate(query, request.vendorTools);
     // An engine that is unreachable now may be reachable again when the answer arrives.
-    const isRemote = verdict instanceof Promise || verdict.state === 'unreachable';
-    this.#isEngineRemote = policy.blocks && isRemote;
+    this.#isEngineRemote = policy.blocks && (verdict instanceof Promise || verdict.state === 'unreachable');
     return verdict instanceof Promise
       ? verdict.then((late) => this.#decideRequest(late))
       : this.#decideRequest(verdict);
