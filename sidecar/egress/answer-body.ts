@@ -26,10 +26,6 @@ export class AnswerBody {
         : null;
   }
 
-  get isStream(): boolean {
-    return this.#splitter !== null;
-  }
-
   push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
     const [isCopied, splitter] = [this.#isCopied, this.#splitter];
     const step =

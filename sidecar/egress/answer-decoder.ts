@@ -40,7 +40,8 @@ export class DecodedBody implements Pick<AnswerBody, 'push' | 'end'> {
   }
 
   async end(): Promise<AnswerStep> {
-    await this.#until((done) => this.#decoder.once('end', done).end());
+    // Bytes behind the coded data have ended the decoder already.
+    if (!this.#decoder.readableEnded) await this.#until((done) => this.#decoder.once('end', done).end());
     const step = await this.#after(NOTHING);
     return isLast(step) ? step : joined(step, await this.#body.end());
   }

@@ -87,8 +87,11 @@ describe.each([
 
   test('is removed from JSON', async () => {
     await start(options());
-    rig.vendor.answer = json(answerOf(call('delete_all'), call('search')));
+    const head = { 'content-type': 'application/json', etag: '"1"', 'content-digest': 'sha-256=:AA==:' };
+    rig.vendor.answer = (_seen, response) =>
+      void response.writeHead(200, head).end(JSON.stringify(answerOf(call('delete_all'), call('search'))));
     const answer = await post(rig.port, CHAT, ask);
+    expect([answer.headers.etag, answer.headers['content-digest']]).toEqual([undefined, undefined]);
     const { choices } = JSON.parse(answer.body) as { choices: { message: { tool_calls: object[] } }[] };
     expect(choices[0]?.message.tool_calls).toEqual([call('search')]);
     expect(Number(answer.headers['content-length'])).toBe(Buffer.byteLength(answer.body));
@@ -160,6 +163,24 @@ describe.each([
     for (const each of await logged(2))
       expect(each).toMatchObject({ violations: ['tool_not_declared'], blocked: false });
   });
+});
+
+test('a forbidden call in a stream is removed, although the engine was unreachable when the call began', async () => {
+  const engine = remote();
+  // A circuit breaker responds at once while the engine is unreachable.
+  await start({
+    engine: {
+      evaluate: (input) =>
+        input.request_type === 'egress_model_request'
+          ? { state: 'unreachable', reason: 'down' }
+          : engine.evaluate(input),
+    },
+  });
+  rig.vendor.answer = stream(sse(TWO_CALLS));
+  const { body } = await post(rig.port, CHAT, { ...ask, stream: true });
+  expect(body).not.toContain('delete_all');
+  expect(body).toContain('"name":"search"');
+  expect((await logged())[0]).toMatchObject({ violations: ['tool_not_declared'], blocked: true });
 });
 
 test('a forbidden call in a conversation that the vendor keeps is refused with 403', async () => {

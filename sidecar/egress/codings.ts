@@ -52,7 +52,7 @@ export function decodedBody(body: Buffer, codings: readonly Coding[], maxBytes: 
 
 function inflated(inflate: typeof inflateSync, body: Buffer, maxOutputLength: number): Decoded {
   try {
-    return inflate(body, { maxOutputLength });
+    return inflate(body, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength });
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too-large' : null;
   }

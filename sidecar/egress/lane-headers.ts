@@ -50,11 +50,14 @@ export function clientHeaders(
   if (!hasAddress) return headers;
   return pairsOf(headers).flatMap(([name, value]) => {
     const lower = name.toLowerCase();
-    const address = ADDRESSES.has(lower) ? addressOnLane(route.lane, value, route.upstreamPath) : value;
+    const address = ADDRESSES.has(lower) ? addressOnLane(route.lane, utf8(value), route.upstreamPath) : value;
     if (address === null && lower === LOCATION) open.leaves(value);
     return [name, address ?? value];
   });
 }
+
+/** Servers write paths in UTF-8. A header has one character for each byte. */
+const utf8 = (value: string): string => Buffer.from(value, 'latin1').toString();
 
 const LOCATION = 'location';
 const ADDRESSES: ReadonlySet<string> = new Set([LOCATION, 'content-location']);
@@ -63,6 +66,7 @@ const OF_THE_BODY: ReadonlySet<string> = new Set([
   'content-encoding',
   'content-length',
   'content-md5',
+  'content-digest',
   'digest',
   'repr-digest',
   'etag',

@@ -137,7 +137,7 @@ export class McpCall implements LaneCall {
   }
 
   end(): void {
-    if (this.#endpoint !== null) this.#options.memory.close(this.#endpoint);
+    if (this.#endpoint !== null) this.#options.memory.close(this.#endpoint, this.#write);
   }
 
   /** The response in place of a body that cannot be read. */

@@ -77,3 +77,14 @@ describe('a tool that a server ran', () => {
     ]);
   });
 });
+
+test('the end of a stream does not end a newer one with the same path', () => {
+  const memory = new McpMemory();
+  const [older, newer] = [(): void => undefined, (): void => undefined];
+  memory.open('/messages', older);
+  memory.open('/messages', newer);
+  memory.close('/messages', older);
+  expect(memory.streamOf('/messages')).toBe(newer);
+  memory.close('/messages', newer);
+  expect(memory.streamOf('/messages')).toBeNull();
+});

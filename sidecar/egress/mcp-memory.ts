@@ -123,7 +123,8 @@ export class McpMemory {
     return run;
   }
 
-  close(path: string): void {
-    this.#streams.delete(path);
+  /** A client that connects again can have opened a newer stream with the same path. */
+  close(path: string, write: Write | null): void {
+    if (this.#streams.get(path)?.write === write) this.#streams.delete(path);
   }
 }

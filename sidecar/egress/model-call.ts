@@ -298,7 +298,8 @@ export class ModelCall implements LaneCall {
     if (request.model !== null) query.model = request.model;
     if (this.#request !== null) query.tools = toolsOf(request);
     const verdict = this.#models.evaluate(query, request.vendorTools);
-    this.#isEngineRemote = policy.blocks && verdict instanceof Promise;
+    // An engine that is unreachable now may be reachable again when the answer arrives.
+    this.#isEngineRemote = policy.blocks && (verdict instanceof Promise || verdict.state === 'unreachable');
     return verdict instanceof Promise
       ? verdict.then((late) => this.#decideRequest(late))
       : this.#decideRequest(verdict);

@@ -41,6 +41,7 @@ const READ: readonly Form[] = [
   ['without a type', { [TYPE]: undefined }, utf8],
   ['with an empty type', { [TYPE]: '' }, utf8],
   ['as events', { [TYPE]: 'text/event-stream' }, utf8],
+  ['as lines', { [TYPE]: 'application/x-ndjson' }, (text) => utf8(text.replace('{', '{\n'))],
   ['with an empty coding', { [CODING]: '' }, utf8],
   ['with the coding identity', { [CODING]: 'identity' }, utf8],
   ['with an unknown coding', { [CODING]: 'utf-8' }, utf8],
@@ -56,6 +57,8 @@ const READ: readonly Form[] = [
   ['behind a byte order mark', {}, (text) => utf8(`\uFEFF${text}`)],
   ['behind two byte order marks', {}, (text) => utf8(`\uFEFF\uFEFF${text}`)],
   ['behind blanks', { [TYPE]: 'text/plain' }, (text) => utf8(`\r\n ${text}\n`)],
+  ['behind many blanks', {}, (text) => utf8('\n'.repeat(100) + text)],
+  ['in gzip, before zeros', { [CODING]: 'gzip' }, (text) => Buffer.concat([gzipSync(text), Buffer.alloc(3)])],
   ['in UTF-16', {}, utf16],
   ['in UTF-16 behind a byte order mark', {}, (text) => utf16(`\uFEFF${text}`)],
   ['in UTF-16, big-endian', {}, (text) => utf16(text).swap16()],
@@ -372,13 +375,19 @@ describe('a coded stream is read', () => {
     ['in raw deflate', CHAT, { ...SSE, [CODING]: 'deflate' }, deflateRawSync(sse)],
     ['of lines in gzip', OLLAMA, { [TYPE]: 'application/x-ndjson', [CODING]: 'gzip' }, gzipSync(lines)],
     ['of lines in gzip as JSON', OLLAMA, { [CODING]: 'gzip' }, gzipSync(lines)],
+    [
+      'of lines in two codings',
+      OLLAMA,
+      { [TYPE]: 'text/plain', [CODING]: 'gzip, br' },
+      brotliCompressSync(gzipSync(lines)),
+    ],
   ])('%s', async (_what, path, headers, bytes) => {
     const ask = { model: 'gpt-5', messages: [], stream: true, stream_options: { include_usage: true } };
     for (const chunkBytes of [bytes.length, 1])
       await eachMode(async (rig, index) => {
         respondWith(rig, headers, bytes, chunkBytes);
         const answer = await post(rig.port, path, ask);
-        if (answer.headers[CODING] === 'gzip' && !blocks(index)) expect(answer.bytes).toEqual(bytes);
+        if (answer.headers[CODING] !== undefined && !blocks(index)) expect(answer.bytes).toEqual(bytes);
         else if (!blocks(index)) expect(answer.body).toBe(path === CHAT ? sse : lines);
         else {
           expect(answer.headers[CODING] ?? '').not.toMatch(/gzip|br|zstd|deflate/);

@@ -73,6 +73,14 @@ test('the address of a created resource is on the lane, and other headers stay',
   });
 });
 
+test('an address in UTF-8 is the same path on the lane', async () => {
+  rig = await startEgressRig();
+  const location = Buffer.from('/v1/files/é').toString('latin1');
+  rig.vendor.answer = (_seen, response) => void response.writeHead(307, { location }).end();
+  const { headers } = await post(rig.port, '/openai/v1/files', {});
+  expect(headers.location).toBe('/openai/~/v1/files/%C3%A9');
+});
+
 test('a redirect to another host stays, and is logged once for each host', async () => {
   const warnings: unknown[] = [];
   const warn = (message: string, fields: unknown): void => void warnings.push([message, fields]);

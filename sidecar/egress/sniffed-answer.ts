@@ -1,4 +1,4 @@
-import { formatOfStart, formatOfType, type AnswerFormat } from '../../core/egress/answer-format.ts';
+import { formatOfStart, isSseType, type AnswerFormat } from '../../core/egress/answer-format.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { HeaderList } from '../proxy/headers.ts';
 import { AnswerBody } from './answer-body.ts';
@@ -9,10 +9,11 @@ import type { AnswerHead, LaneCall, OwnResponse, Treatment } from './lane-call.t
 import { mediaTypeOf } from './lane-headers.ts';
 
 const UNREAD: Treatment = { kind: 'unread' };
+const JSON_TYPE = 'application/json';
 const NO_BYTES = Buffer.alloc(0);
 
-/** A coded body begins to be decoded within these bytes. */
-const MAX_START = 64 * 1024;
+/** With more bytes that do not decide, such as blanks, the type does. */
+const MAX_START = 4 * 1024;
 
 /** The body of a response. Clients read it whatever its type and coding are, so its first bytes decide how it is read. */
 export class SniffedAnswer {
@@ -43,7 +44,7 @@ export class SniffedAnswer {
     this.#limits = { ...limits, codings: codingsOf(raw) };
     if (call === null) this.#body = new AnswerBody(UNREAD, null, this.#limits);
     // A stream of events may send nothing for a long time, so its head does not wait for the first bytes.
-    else if (this.#limits.codings.length === 0 && formatOfType(this.#head.contentType) === 'sse') {
+    else if (this.#limits.codings.length === 0 && isSseType(this.#head.contentType)) {
       this.#begin(call, 'sse', NO_BYTES);
       this.#isUnseen = this.#isStream;
     }
@@ -65,19 +66,19 @@ export class SniffedAnswer {
 
   push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
     const [call, body] = [this.#call, this.#body];
-    if (body !== null) return this.#push(body, chunk);
+    if (body !== null && !this.#isUnseen) return body.push(chunk);
     this.#start.add(chunk);
     const start = this.#start.take();
-    const format = this.#formatOf(start, start.length > MAX_START);
-    if (format !== null && call !== null) return this.#pushStart(call, format, start);
+    const format = this.#formatOf(start, false) ?? (start.length > MAX_START ? this.#usualFormat : null);
+    if (format !== null && call !== null)
+      return body === null ? this.#pushStart(call, format, start) : this.#pushFirst(body, format, start);
     this.#start.add(start);
     return NOTHING;
   }
 
   end(): AnswerStep | Promise<AnswerStep> {
-    const [call, body] = [this.#call, this.#body];
-    if (body !== null) return body.end();
-    const start = this.#start.take();
+    const [call, body, start] = [this.#call, this.#body, this.#start.take()];
+    if (body !== null) return start.length === 0 ? body.end() : this.#endWith(body.push(start));
     if (start.length === 0 || call === null) return NOTHING;
     return this.#endWith(this.#pushStart(call, this.#formatOf(start, true), start));
   }
@@ -109,33 +110,41 @@ export class SniffedAnswer {
     return this.#body?.push(start) ?? NOTHING;
   }
 
-  #push(body: AnswerBody | DecodedBody, chunk: Buffer): AnswerStep | Promise<AnswerStep> {
-    if (!this.#isUnseen || chunk.length === 0) return body.push(chunk);
+  /** Of a body with the type of events. */
+  #pushFirst(
+    body: AnswerBody | DecodedBody,
+    format: AnswerFormat | 'none',
+    start: Buffer,
+  ): AnswerStep | Promise<AnswerStep> {
     this.#isUnseen = false;
-    if (formatOfStart(chunk) !== 'json') return body.push(chunk);
+    if (format !== 'json') return body.push(start);
     // Clients that did not request a stream read a document that has the type of one.
     const whole = new AnswerBody({ kind: 'whole', isCopied: this.#isCopied }, this.#call, this.#limits);
     this.#body = whole;
-    return whole.push(chunk);
+    return whole.push(start);
+  }
+
+  /** A stream with several codings is not read event by event. */
+  get #usualFormat(): AnswerFormat {
+    return isSseType(this.#head.contentType) && this.#limits.codings.length < 2 ? 'sse' : 'json';
   }
 
   /** `none`: it is not read, such as a stream with several codings. null: not known yet. */
   #formatOf(start: Buffer, isWhole: boolean): AnswerFormat | 'none' | null {
     const { codings, maxBytes } = this.#limits;
-    const known = formatOfType(this.#head.contentType);
-    if (codings.length === 0) return known ?? formatOfStart(start, isWhole);
-    // Brotli can begin like JSON, and a server can name a coding that the body does not have.
     const decoded = decodedBody(start, codings, maxBytes);
-    const coded = decoded === 'too-large' ? (known ?? 'json') : formatOfStart(decoded ?? NO_BYTES, isWhole);
-    if (decoded === null || coded === 'none') return formatOfStart(start, isWhole);
-    this.#isCoded = true;
-    const format = coded === 'json' && known === 'ndjson' ? known : coded;
-    return codings.length > 1 && format !== 'json' && format !== null ? 'none' : format;
+    const coded = decoded === 'too-large' ? this.#usualFormat : formatOfStart(decoded ?? NO_BYTES, isWhole);
+    // Brotli can begin like JSON, and a server can name a coding that the body does not have.
+    this.#isCoded = decoded !== null && coded !== 'none';
+    if (!this.#isCoded) return formatOfStart(start, isWhole);
+    return codings.length > 1 && coded === 'sse' ? 'none' : coded;
   }
 
   /** Returns the response in place of a body that cannot be read; null: the body passes. */
   #begin(call: LaneCall, format: AnswerFormat | null, start: Buffer): OwnResponse | null {
-    const treatment = call.head({ ...this.#head, format });
+    // A body with several codings is decoded when it is complete, so its lines are read as one document.
+    const isWhole = this.#isCoded && this.#limits.codings.length > 1;
+    const treatment = call.head({ ...this.#head, ...(isWhole && { contentType: JSON_TYPE }), format });
     const { kind } = treatment;
     this.#isStream = kind === 'frames';
     this.#isCopied = kind !== 'unread' && treatment.isCopied === true;
