@@ -172,6 +172,20 @@ describe('what still counts', () => {
     expect(await usages()).toEqual([expected]);
   });
 
+  test.each([
+    ...['/%61sk', '//ask', '/ask/', '/ASK', '/./ask', '/notes/%2e%2e/ask', '/ask;v=1', '/ask?x=1'],
+    ...[
+      '/v1/ch%61t/completions',
+      '/v1/Chat/Completions',
+      '/v1/chat//completions',
+      '/v1/chat/completions;v=1',
+    ],
+  ])('the path %s, which a framework may route to the same handler', async (path) => {
+    responseFor = () => ({ model: 'gpt-5', usage: REAL });
+    await send(path, { message: 'hi' });
+    expect(await usages()).toEqual([counted]);
+  });
+
   test('not a whole response to a POST without a body', async () => {
     responseFor = () => whole;
     stored = [];
