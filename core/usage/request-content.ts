@@ -123,7 +123,7 @@ export class RequestContent implements SentCounts {
         this.#numbers = withValue(this.#numbers, Number(value?.replaceAll('_', '')), MAX_NUMBERS);
     for (const value of valuesIn(text, MODEL))
       if (value !== undefined)
-        this.#models = withValue(this.#models, detached(value.replaceAll(BACKSLASHES, '')), MAX_MODELS);
+        this.#models = withValue(this.#models, detached(withoutEscapes(value)), MAX_MODELS);
     // Any number of blanks may be in front of a value.
     if (this.bytes < this.#length) this.#rest = detached(text.replaceAll(/\s{9,}/g, ' ').slice(-OVERLAP));
   }
@@ -141,6 +141,10 @@ function valuesIn(text: string, pattern: RegExp): readonly (string | undefined)[
   for (let found = pattern.exec(text); found !== null; found = pattern.exec(text)) values.push(found[1]);
   return values;
 }
+
+/** `replaceAll` with a pattern is slow, even if nothing matches. */
+const withoutEscapes = (name: string): string =>
+  name.includes('\\') ? name.replaceAll(BACKSLASHES, '') : name;
 
 function withValue<T>(known: Set<T> | 'any' | null, value: T, max: number): Set<T> | 'any' {
   if (known === 'any' || (known?.size ?? 0) >= max) return 'any';
