@@ -17,7 +17,7 @@ export const COUNT_NEEDLES = ['_token', 'Token', '_eval', '_count', '_predicted'
 /** Between a name and its value in JSON, JSON within a string, forms, YAML and XML. */
 const SEPARATORS = String.raw`(?:\\[nrt]|[^\w.-])+`;
 const NUMBER = String.raw`-?(?:0[xob][\dA-Fa-f]+|\d[\d._eE+-]*)`;
-/** AI SDK 6 has a total in the place of the number. */
+/** AI SDK 6 has an object with a total instead of the number. */
 const COUNT = valuePattern(COUNT_NAMES, `(?:total${SEPARATORS})?(${NUMBER})`);
 const MODEL = valuePattern(MODELS, String.raw`([^"'&<\r\n]{1,200})`);
 /** In front of `/` in a name, or of the quote after it. */
