@@ -1,4 +1,5 @@
 import { detached } from '../untrusted/fields.ts';
+import { plainPath } from '../untrusted/plain-path.ts';
 import { setNewest } from '../untrusted/set-newest.ts';
 import { absolutePathIn, mcpUpstreamPath } from './lane-addresses.ts';
 import { isVendorItself, lanePathOf, type Lane, type LaneKind } from './lanes.ts';
@@ -183,18 +184,4 @@ function wireOf(kind: LaneKind, upstreamPath: string): Pick<LaneRoute, 'wire' | 
     return { wire: rule.wire, model: model ?? null, isStream: stream !== undefined };
   }
   return null;
-}
-
-/**
- * The path as a server may read it: without dot segments, repeated slashes, a slash at the end and escapes. Only the wire is
- * derived from it, so that a different spelling of a path is not read as an unknown route.
- */
-function plainPath(path: string): string {
-  const resolved = URL.parse(`http://lane${path.replaceAll(/\/{2,}/g, '/')}`)?.pathname ?? path;
-  const trimmed = resolved.length > 1 ? resolved.replace(/\/$/, '') : resolved;
-  try {
-    return decodeURIComponent(trimmed);
-  } catch {
-    return trimmed;
-  }
 }

@@ -51,6 +51,8 @@ interface KnownModel {
   id: string;
   names: readonly string[];
   wireKeys: readonly string[];
+  /** If the request named the model. */
+  requestedKeys: readonly string[];
 }
 
 /** Remembered because the names are needed several times per call, almost always of the same model. */
@@ -59,7 +61,9 @@ let lastModel: KnownModel | null = null;
 function knownModel(id: string): KnownModel {
   if (lastModel === null || id !== lastModel.id) {
     const names = namesOf(id);
-    lastModel = { id, names, wireKeys: names.map((name) => sightingKey('wire', `model:${name}`)) };
+    const keysOf = (source: SightingSource): string[] =>
+      names.map((name) => sightingKey(source, `model:${name}`));
+    lastModel = { id, names, wireKeys: keysOf('wire'), requestedKeys: keysOf('requested') };
   }
   return lastModel;
 }
@@ -88,8 +92,8 @@ export function sightingsIn(
   const add = (source: SightingSource, subject: string): unknown => keys.add(sightingKey(source, subject));
   if (usage !== undefined && !('unavailable' in usage))
     for (const { modelId, totalTokens, [REQUESTED_MODEL]: isRequested } of usage.calls ?? [usage]) {
-      if (isRequested) for (const subject of modelSubjectsOf(modelId)) add('requested', subject);
-      else for (const key of knownModel(modelId).wireKeys) keys.add(key);
+      const { wireKeys, requestedKeys } = knownModel(modelId);
+      for (const key of isRequested ? requestedKeys : wireKeys) keys.add(key);
       if (totalTokens > 0) keys.add(WIRE_TOKENS);
     }
   for (const key of guardrailsInvoked ? keysOfGuardrails(guardrailsInvoked) : []) keys.add(key);

@@ -22,11 +22,3 @@ export function codingOf(header: string | undefined): Coding | 'unknown' | null 
   const coding = CODINGS.get(header?.trim().toLowerCase() ?? '');
   return coding === undefined ? 'unknown' : coding;
 }
-
-/** Charsets in which names and numbers are ASCII, apart from zero bytes. */
-const LIKE_ASCII = /charset\s*=\s*["']?\s*(?:utf-?(?:8|16|32)|(?:us-)?ascii|iso-8859|latin|windows-125)/i;
-
-/** Whether names and numbers can be found in the bytes of a text of this content type. */
-export function isLikeAscii(contentType: string | undefined): boolean {
-  return contentType === undefined || !/charset/i.test(contentType) || LIKE_ASCII.test(contentType);
-}

@@ -1,4 +1,4 @@
-import { isRecord, own } from '../untrusted/fields.ts';
+import { detached, isRecord, own } from '../untrusted/fields.ts';
 import type { Coding, Decode } from './coding.ts';
 import { COUNT_NAMES, type SentCounts } from './token-counts.ts';
 import { MODELS } from './call-names.ts';
@@ -8,33 +8,24 @@ const MAX_ENCODED = 1024 * 1024;
 /** A body with more different numbers or names is taken to contain every number and name. */
 const [MAX_NUMBERS, MAX_MODELS] = [10_000, 100] as const;
 const NUMBER_BYTES = 40;
-/** Hits of a name. A body with more of them is taken to contain everything, because each costs time. */
-const MAX_HITS = 20_000;
 /** Longer than a name, its separators and its value. */
 const OVERLAP = 512;
-/** Longer than what is in front of a name, and the longest name up to its needle. */
-const IN_FRONT = 32;
-/** Up to this length, a text is searched faster than bytes. */
-const SHORT = 2048;
 
 /** Parts of the names of counts. Their first letters are rare, so a search for them is fast. */
 export const COUNT_NEEDLES = ['_token', 'Token', '_eval', '_count', '_predicted'] as const;
-const MODEL_NEEDLE = 'model';
-const ESCAPE_NEEDLE = '\\u00';
 
-/** Characters between a name and its value in JSON, JSON within a string, forms, YAML and XML. */
-const SEPARATOR = String.raw`(?:%[\dA-Fa-f]{2}|[^\w.+-])`;
-const MAX_SEPARATORS = 64;
-const NUMBER = String.raw`[-+]?(?:0[xob][\dA-Fa-f]+|\d[\d._eE+-]*)`;
-const NAME = String.raw`(?:[^"\\&<\r\n]|\\+\/){1,200}`;
-const COUNT = valuePattern(COUNT_NAMES, NUMBER);
-const MODEL = valuePattern(MODELS, NAME);
-/** What can be in front of a name: nothing, or not a part of a longer name. An encoded character ends with a letter. */
-const BEFORE = /(?:^|[^A-Za-z_]|%[\dA-Fa-f]{2}|\\[nrt])$/;
-const LONGEST_BEFORE = 3;
-/** A letter or `_` of a name. */
-const ESCAPE = /\\+u00([4-7][\dA-Fa-f])/g;
-const ESCAPED_SLASH = /\\+\//g;
+/** Between a name and its value in JSON, JSON within a string, forms, YAML and XML. */
+const SEPARATORS = String.raw`(?:\\[nrt]|[^\w.-])+`;
+const NUMBER = String.raw`-?(?:0[xob][\dA-Fa-f]+|\d[\d._eE+-]*)`;
+/** AI SDK 6 has an object with a total instead of the number. */
+const COUNT = valuePattern(COUNT_NAMES, `(?:total${SEPARATORS})?(${NUMBER})`);
+const MODEL = valuePattern(MODELS, String.raw`([^"'&<\r\n]{1,200})`);
+/** In front of `/` in a name, or of the quote after it. */
+const BACKSLASHES = /\\+(?=\/|$)/g;
+/** Printable characters that are escaped in JSON or in a form. */
+const ESCAPED = /(?:\\u00|%)[2-7]/;
+/** Starts only at the first backslash. Otherwise, the time for many backslashes would grow with their square. */
+const ESCAPE = /(?:(?<!\\)\\+u00|%)([2-7][\dA-Fa-f])/g;
 const NOT_ASCII = /[^\x20-\x7e]/;
 
 /**
@@ -44,11 +35,10 @@ const NOT_ASCII = /[^\x20-\x7e]/;
 export class RequestContent implements SentCounts {
   bytes = 0;
   hasMatched = false;
-  readonly #coding: Coding | 'unknown' | null;
+  readonly #coding: Coding | null;
   readonly #decode: Decode;
   /** Bytes of the complete body; Infinity: unknown. */
   readonly #length: number;
-  #hits = 0;
   #encoded: Buffer[] | null = null;
   #rest = '';
   #numbers: Set<number> | 'any' | null = null;
@@ -59,7 +49,7 @@ export class RequestContent implements SentCounts {
    * @param length bytes of the body; Infinity: unknown
    */
   constructor(coding: Coding | 'unknown' | null, decode: Decode, length = Infinity) {
-    this.#coding = coding;
+    this.#coding = coding === 'unknown' ? null : coding;
     this.#decode = decode;
     this.#length = length;
   }
@@ -70,11 +60,13 @@ export class RequestContent implements SentCounts {
     return ofNumbers + (this.#encoded === null ? 0 : this.bytes);
   }
 
+  /** An encoded body is searched as it is, too, because many agents ignore the coding. */
   write(chunk: Buffer): void {
     this.bytes += chunk.length;
-    if (this.#numbers === 'any') return;
-    if (this.#coding === null) this.#search(chunk);
-    else if (this.#coding === 'unknown' || this.bytes > MAX_ENCODED) this.giveUp();
+    if (this.#numbers === 'any' && this.#models === 'any') return;
+    this.#search(chunk);
+    if (this.#coding === null) return;
+    if (this.bytes > MAX_ENCODED) this.giveUp();
     else (this.#encoded ??= []).push(Buffer.from(chunk));
   }
 
@@ -95,6 +87,7 @@ export class RequestContent implements SentCounts {
     const isSent = (value: unknown): boolean =>
       numbers === 'any' ||
       numbers.has(typeof value === 'number' ? value : Number.NaN) ||
+      (isRecord(value) && numbers.has(own(value, 'total') as number)) ||
       isSum(value, stated);
     const hasAll = stated.length > 0 && stated.every(isSent);
     this.hasMatched ||= hasAll;
@@ -109,110 +102,49 @@ export class RequestContent implements SentCounts {
 
   #decodeAll(): void {
     const encoded = this.#encoded;
-    if (encoded === null || this.#coding === null || this.#coding === 'unknown') return;
+    if (encoded === null || this.#coding === null) return;
     this.#encoded = null;
     const decoded = this.#decode(this.#coding, Buffer.concat(encoded), MAX_ENCODED);
-    if (decoded === null || decoded === 'too-large') this.giveUp();
-    else this.#search(Buffer.from(decoded.buffer, decoded.byteOffset, decoded.byteLength));
+    if (decoded === 'too-large') this.giveUp();
+    else if (decoded !== null) this.#search(Buffer.from(decoded));
   }
 
   /** As Latin-1, because that is fast, and names and numbers are ASCII. */
-  #search(bytes: Buffer): void {
+  #search(chunk: Buffer): void {
+    let text = this.#rest + chunk.toString('latin1');
     // UTF-16 and UTF-32
-    const chunk = bytes.includes(0) ? Buffer.from(bytes.filter((byte) => byte !== 0)) : bytes;
-    const isShort = chunk.length <= SHORT;
-    if (isShort) this.#searchText(this.#rest + chunk.toString('latin1'));
-    else {
-      if (this.#rest !== '') this.#searchText(this.#rest + chunk.toString('latin1', 0, OVERLAP));
-      this.#searchText(chunk);
-    }
-    if (this.bytes >= this.#length) return;
-    const end = chunk.toString('latin1', Math.max(0, chunk.length - OVERLAP));
-    this.#rest = isShort ? (this.#rest + end).slice(-OVERLAP) : end;
-  }
-
-  #searchText(text: string | Buffer): void {
-    if (hasEscape(text)) text = part(text, 0, text.length).replaceAll(ESCAPE, unescaped);
-    if (typeof text === 'string' && text.length <= SHORT + OVERLAP) {
-      if (COUNT_NEEDLES.some((needle) => text.includes(needle))) this.#addCounts(text);
-      if (text.includes(MODEL_NEEDLE)) this.#addModels(text);
-      return;
-    }
-    for (const needle of COUNT_NEEDLES)
-      for (let at = text.indexOf(needle); at >= 0 && this.#mayFind(); at = text.indexOf(needle, at + 1))
-        this.#addCounts(part(text, at - IN_FRONT, at + OVERLAP / 2));
-    for (
-      let at = text.indexOf(MODEL_NEEDLE);
-      at >= 0 && this.#mayFind();
-      at = text.indexOf(MODEL_NEEDLE, at + 1)
-    )
-      this.#addModels(part(text, at - LONGEST_BEFORE, at + OVERLAP));
-  }
-
-  #addCounts(text: string): void {
-    for (const value of valuesIn(text, COUNT))
-      if (value === FAR) this.giveUp();
-      else this.#numbers = withValue(this.#numbers, Number(value?.replaceAll(/^\+|_/g, '')), MAX_NUMBERS);
-  }
-
-  #addModels(text: string): void {
+    if (text.includes('\0')) text = text.replaceAll(/\0+/g, '');
+    if ((text.includes('\\u00') || text.includes('%')) && ESCAPED.test(text))
+      text = text.replaceAll(ESCAPE, (_escape, code: string) =>
+        String.fromCharCode(Number.parseInt(code, 16)),
+      );
+    if (COUNT_NEEDLES.some((needle) => text.includes(needle)))
+      for (const value of valuesIn(text, COUNT))
+        this.#numbers = withValue(this.#numbers, Number(value?.replaceAll('_', '')), MAX_NUMBERS);
     for (const value of valuesIn(text, MODEL))
-      if (value === FAR) this.giveUp();
-      else if (value !== undefined) this.#models = withValue(this.#models, withoutEscapes(value), MAX_MODELS);
-  }
-
-  #mayFind(): boolean {
-    this.#hits += 1;
-    if (this.#hits > MAX_HITS) this.giveUp();
-    return this.#numbers !== 'any';
+      if (value !== undefined)
+        this.#models = withValue(this.#models, detached(withoutEscapes(value)), MAX_MODELS);
+    // Any number of blanks may be in front of a value.
+    if (this.bytes < this.#length) this.#rest = detached(text.replaceAll(/\s{9,}/g, ' ').slice(-OVERLAP));
   }
 }
-
-/** A part of a text, or of bytes as text. */
-function part(text: string | Buffer, from: number, to: number): string {
-  const start = Math.max(0, from);
-  return typeof text === 'string'
-    ? text.slice(start, to)
-    : text.toString('latin1', start, Math.min(to, text.length));
-}
-
-/** Whether a letter or `_` is escaped, as it may be in any name. */
-function hasEscape(text: string | Buffer): boolean {
-  for (let at = text.indexOf(ESCAPE_NEEDLE); at >= 0; at = text.indexOf(ESCAPE_NEEDLE, at + 1)) {
-    const next = part(text, at + ESCAPE_NEEDLE.length, at + ESCAPE_NEEDLE.length + 1);
-    if (next >= '4' && next <= '7') return true;
-  }
-  return false;
-}
-
-const withoutEscapes = (name: string): string =>
-  name.includes('\\') ? name.replaceAll(ESCAPED_SLASH, '/') : name;
-
-const unescaped = (_escape: string, code: string): string => String.fromCharCode(Number.parseInt(code, 16));
-
-/** In place of a value that may follow after more blanks than are searched. */
-const FAR = ' ';
 
 function valuePattern(names: readonly string[], value: string): RegExp {
-  const next = `${SEPARATOR}{1,${MAX_SEPARATORS}}(${value})|(${SEPARATOR}{${MAX_SEPARATORS + 1}})`;
   const longestFirst = names.toSorted((a, b) => b.length - a.length);
-  return new RegExp(`(?:${longestFirst.join('|')})(?:${next})?`, 'g');
+  return new RegExp(`(?:${longestFirst.join('|')})(?:${SEPARATORS}${value})?`, 'g');
 }
 
 /** The values of the matches; undefined: no value follows. */
 function valuesIn(text: string, pattern: RegExp): readonly (string | undefined)[] {
-  pattern.lastIndex = 0;
-  let found = pattern.exec(text);
-  if (found === null) return NO_VALUES;
   const values: (string | undefined)[] = [];
-  for (; found !== null; found = pattern.exec(text)) {
-    const before = text.slice(Math.max(0, found.index - LONGEST_BEFORE), found.index);
-    if (BEFORE.test(before)) values.push(found[2] === undefined ? found[1] : FAR);
-  }
+  pattern.lastIndex = 0;
+  for (let found = pattern.exec(text); found !== null; found = pattern.exec(text)) values.push(found[1]);
   return values;
 }
 
-const NO_VALUES: readonly string[] = [];
+/** `replaceAll` with a pattern is slow, even if nothing matches. */
+const withoutEscapes = (name: string): string =>
+  name.includes('\\') ? name.replaceAll(BACKSLASHES, '') : name;
 
 function withValue<T>(known: Set<T> | 'any' | null, value: T, max: number): Set<T> | 'any' {
   if (known === 'any' || (known?.size ?? 0) >= max) return 'any';

@@ -28,7 +28,7 @@ export interface Finding {
 }
 
 /** Members that contain token counts. */
-const HOLDERS = [
+const HOLDERS: ReadonlySet<string> = new Set([
   'usage',
   'usage_metadata',
   'usageMetadata',
@@ -43,7 +43,7 @@ const HOLDERS = [
   'usage_details',
   'Usage',
   'tokens',
-] as const;
+]);
 /** Cohere. Read if the same object has no `tokens`. */
 const BILLED = 'billed_units';
 /** Groq, in streams. Its own id is that of the request. */
@@ -151,7 +151,8 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): reado
   if ((uses & BY_MODEL) !== 0) below = withMore(below, callsByModel(object, place));
   const isTool = around.isRoot && (uses & RPC) !== 0 && isToolResult(object);
   const { sent } = around;
-  const counts = (uses & COUNTS) === 0 ? null : (countsAt(object, sent) ?? unheldCountsOf(object, sent));
+  const counts =
+    (uses & COUNTS) === 0 ? null : (countsAt(object, names, sent) ?? unheldCountsOf(object, sent));
   if (counts === 'sent') return below ?? NO_FINDINGS;
   if (counts === null) {
     if (below !== null) return below;
@@ -258,9 +259,13 @@ function totalOf(findings: readonly Finding[]): number {
 
 type Counts = ReturnType<typeof countsOf>;
 
-function countsAt(object: Record<string, unknown>, sent: SentCounts | null): Counts {
+function countsAt(
+  object: Record<string, unknown>,
+  names: readonly string[],
+  sent: SentCounts | null,
+): Counts {
   let largest: Counts = null;
-  for (const name of HOLDERS) largest = largerOf(largest, countsOf(own(object, name), sent));
+  for (const name of names) if (HOLDERS.has(name)) largest = largerOf(largest, countsOf(object[name], sent));
   const groq = own(object, GROQ);
   if (isRecord(groq)) largest = largerOf(largest, countsOf(own(groq, 'usage'), sent));
   return largest ?? countsOf(own(object, BILLED), sent);

@@ -1,3 +1,4 @@
+import { plainPath } from '../untrusted/plain-path.ts';
 import type { RequestContent } from './request-content.ts';
 import { isToolResult } from './model-answers.ts';
 import { wholeResponses } from './whole-responses.ts';
@@ -40,26 +41,26 @@ export const EVERY_RESPONSE: UsageScope = {
 };
 
 const MODEL_PATH =
-  /\/(?:(?:chat\/)?completions?|messages|responses|embeddings|v[12]\/chat|api\/(?:chat|generate|embed)|converse)\/?$|:(?:(?:g|streamG)enerateContent|(?:r|streamR)awPredict)$/;
+  /\/(?:(?:chat\/)?completions?|messages|responses|embeddings|v[12]\/chat|api\/(?:chat|generate|embed)|converse)\/?$|:(?:(?:g|streamG)enerateContent|(?:r|streamR)awPredict)$/i;
 /** Reads a response of the Responses API that another request created. */
 const RETRIEVED = /\/responses\/([^/]+)\/?$/;
 /** Methods that ask for what is stored. */
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'DELETE']);
 
-function isChatPath({ path, declared }: AskedFor): boolean {
-  const chatPath = declared?.chatPath;
-  return path !== undefined && chatPath !== undefined && (path === chatPath || path === `${chatPath}/`);
-}
+/** Express ignores the case of a path. */
+const isSamePath = (path: string, declared: string | undefined): boolean =>
+  declared !== undefined && path.toLowerCase() === plainPath(declared).toLowerCase();
 
 /**
  * Usage counts on the declared chat path and on the paths of model protocols. Elsewhere, a client could store a note with `usage`,
  * so only the whole response of a model to a request with a body counts. null: nothing counts.
  */
 export function scopeOf(asked: AskedFor): UsageScope | null {
-  const { method, path = '', declared, request = null } = asked;
+  const { method, declared, request = null } = asked;
+  const path = plainPath(asked.path ?? '');
   const isRead = method !== undefined && READS.has(method);
   const isMcp = declared?.isMcp === true;
-  const isChat = isChatPath(asked);
+  const isChat = isSamePath(path, declared?.chatPath);
   if (isChat || (!isRead && MODEL_PATH.test(path)))
     return { ...EVERY_RESPONSE, isChat: isChat && method === 'POST', isMcp, request };
   const id = method === 'GET' ? RETRIEVED.exec(path)?.[1] : undefined;

@@ -1,4 +1,4 @@
-import { codingOf, isLikeAscii } from '../../core/usage/coding.ts';
+import { codingOf } from '../../core/usage/coding.ts';
 import { RequestContent } from '../../core/usage/request-content.ts';
 import { decodeBody } from '../usage/decode-body.ts';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
@@ -59,9 +59,8 @@ export interface ExchangeInput {
 }
 
 function contentOf({ rawHeaders }: ClientRequest, bytes: number): RequestContent {
-  const codings = valuesOf(rawHeaders, 'content-encoding');
-  const isReadable = codings.length <= 1 && valuesOf(rawHeaders, 'content-type').every(isLikeAscii);
-  return new RequestContent(isReadable ? codingOf(codings[0]) : 'unknown', decodeBody, bytes);
+  const [coding] = valuesOf(rawHeaders, 'content-encoding');
+  return new RequestContent(codingOf(coding), decodeBody, bytes);
 }
 
 /** One request to the agent, with its response. */

@@ -172,6 +172,33 @@ describe('what still counts', () => {
     expect(await usages()).toEqual([expected]);
   });
 
+  test.each([
+    ...['/%61sk', '//ask', '/ask/', '/ASK', '/./ask', '/notes/%2e%2e/ask', '/ask;v=1', '/ask?x=1'],
+    ...[
+      '/v1/ch%61t/completions',
+      '/v1/Chat/Completions',
+      '/v1/chat//completions',
+      '/v1/chat/completions;v=1',
+    ],
+  ])('the path %s, which a framework may route to the same handler', async (path) => {
+    responseFor = () => ({ model: 'gpt-5', usage: REAL });
+    await send(path, { message: 'hi' });
+    expect(await usages()).toEqual([counted]);
+  });
+
+  test.each<[string, string, Record<string, string>]>([
+    ['a charset that the agent ignores', 'hi', { 'content-type': 'application/json; charset=ibm037' }],
+    ['a coding that the agent does not know', 'hi', { 'content-encoding': 'aes128gcm' }],
+    ['a name far in front of a number', `prompt_tokens${' '.repeat(100)}9`, {}],
+  ])('usage after a request with %s', async (_what, message, headers) => {
+    rig.agent.otherwise = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ model: 'gpt-5', usage: REAL }));
+    };
+    await send('/ask', { message }, headers);
+    expect(await usages()).toEqual([counted]);
+  });
+
   test('not a whole response to a POST without a body', async () => {
     responseFor = () => whole;
     stored = [];
