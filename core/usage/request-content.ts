@@ -1,6 +1,6 @@
 import { detached, isRecord, own } from '../untrusted/fields.ts';
 import type { Coding, Decode } from './coding.ts';
-import { COUNT_NAMES, type SentCounts } from './token-counts.ts';
+import { countNames, type SentCounts } from './token-counts.ts';
 import { MODELS } from './call-names.ts';
 
 /** Bytes of an encoded body that are kept to be decoded. */
@@ -18,7 +18,7 @@ export const COUNT_NEEDLES = ['_token', 'Token', '_eval', '_count', '_predicted'
 const SEPARATORS = String.raw`(?:\\[nrt]|[^\w.-])+`;
 const NUMBER = String.raw`-?(?:0[xob][\dA-Fa-f]+|\d[\d._eE+-]*)`;
 /** AI SDK 6 has an object with a total instead of the number. */
-const COUNT = valuePattern(COUNT_NAMES, `(?:total${SEPARATORS})?(${NUMBER})`);
+const COUNT = valuePattern(countNames(), `(?:total${SEPARATORS})?(${NUMBER})`);
 const MODEL = valuePattern(MODELS, String.raw`([^"'&<\r\n]{1,200})`);
 /** In front of `/` in a name, or of the quote after it. */
 const BACKSLASHES = /\\+(?=\/|$)/g;
@@ -154,9 +154,9 @@ function withValue<T>(known: Set<T> | 'any' | null, value: T, max: number): Set<
 /** The counts in a holder or in a part of it, whatever their types are. */
 function countsIn(holder: unknown): unknown[] {
   if (!isRecord(holder)) return [];
-  return COUNT_NAMES.map((name) => own(holder, name)).filter(
-    (value) => value !== 0 && value !== null && value !== undefined,
-  );
+  return countNames()
+    .map((name) => own(holder, name))
+    .filter((value) => value !== 0 && value !== null && value !== undefined);
 }
 
 /** Whether a value is the sum of the other ones, as a total is. */

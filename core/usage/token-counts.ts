@@ -106,8 +106,8 @@ export const VOCABULARIES: readonly Vocabulary[] = [
   { usedBy: 'llama.cpp without OpenAI', prompt: 'tokens_evaluated', completion: 'tokens_predicted' },
 ];
 
-/** Names of the members in all protocols. */
-export const COUNT_NAMES: readonly string[] = [
+/** Names of the members in all protocols. A function, so that bundles without it do not contain the vocabularies. */
+export const countNames = (): readonly string[] => [
   ...new Set(
     VOCABULARIES.flatMap(({ prompt, morePrompt = [], completion, moreCompletion = [], total = [] }) =>
       [prompt, morePrompt, completion, moreCompletion, total].flat(),
