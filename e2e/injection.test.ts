@@ -20,6 +20,8 @@ import {
 jest.setTimeout(TEST_MS);
 
 const RESTRICTED = 'restricted';
+/** Services whose links have the names of variables of the sidecar, such as OTLP_PORT. */
+const VARIABLE_SERVICES = ['proxy', 'control-plane', 'otlp', 'egress', 'egress-connect'];
 /** A memory limit below the default, with which the sidecar still starts. */
 const SMALL_SIDECAR = { ...OPTED_IN, 'platform.io/sidecar-memory-limit': '128Mi' };
 
@@ -114,6 +116,8 @@ beforeAll(async () => {
   await kubectl.apply([
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: RESTRICTED, labels } },
     programsConfigMap(),
+    // Before the pods, because the kubelet sets the variables when it creates a container.
+    ...VARIABLE_SERVICES.map((name) => serviceOf(name, 'no-pod', 8000)),
   ]);
   await kubectl.apply([
     ...['several', 'set', 'each', 'batch', 'failing', 'often', 'named'].map(manifestFor),
@@ -160,6 +164,23 @@ describe('in a namespace that enforces the restricted profile', () => {
       [true, 0],
     ]);
     expect(await condition('deploy', 'plain', 'ReplicaFailure')).toBeUndefined();
+  });
+
+  test('Services with the names of variables of the sidecar do not change its ports', async () => {
+    await readyOf('deploy/plain');
+    const printed = await kubectl.script(
+      'deploy/plain',
+      'platform-sidecar',
+      `console.log(JSON.stringify(process.env));
+      fetch('http://127.0.0.1:4000/linked').then((a) => console.log(a.status))`,
+    );
+    const [variables = '', status] = printed.trim().split('\n');
+    const link = expect.stringMatching(/^tcp:\/\/.+:80$/);
+    expect(JSON.parse(variables)).toMatchObject({
+      ...{ PROXY_PORT: link, CONTROL_PLANE_PORT: link, OTLP_PORT: link },
+      ...{ EGRESS_PORT: link, EGRESS_CONNECT_PORT: link },
+    });
+    expect(status).toBe('200');
   });
 
   test('a StatefulSet with two replicas and a DaemonSet run with the sidecar', async () => {

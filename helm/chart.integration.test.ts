@@ -20,7 +20,7 @@ const ROOT = join(import.meta.dirname, '..');
 /** The members that the tests check. */
 interface Rendered extends ChartObject {
   spec?: {
-    template: { spec: { containers: Container[]; securityContext: unknown } };
+    template: { spec: { containers: Container[]; securityContext: unknown; enableServiceLinks?: boolean } };
     matchConditions: unknown;
     matchConstraints: { namespaceSelector: unknown };
     validationActions: string[];
@@ -192,6 +192,8 @@ test('the chart and the package have the same version', () => {
         runAsUser: 65532,
         seccompProfile: { type: 'RuntimeDefault' },
       });
+      // Else a Service named `kubernetes` would replace KUBERNETES_SERVICE_HOST.
+      expect(object.spec?.template.spec.enableServiceLinks).toBe(false);
       expect(object.spec?.template.spec.containers).toHaveLength(1);
       expect(object.spec?.template.spec.containers[0]).toMatchObject({
         securityContext: {

@@ -45,6 +45,17 @@ export function readEnv<F extends Readonly<Record<string, EnvField<unknown>>>>(
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as ConfigOf<F> };
 }
 
+const SERVICE_LINK = /^(tcp|udp|sctp):\/\/.+:\d+$/;
+
+/**
+ * The environment without `<NAME>_PORT=tcp://…`, which the kubelet sets in every container for each Service of the namespace, also
+ * for one named `otlp`. Its other variables have names that no process reads, except KUBERNETES_SERVICE_HOST.
+ */
+export function withoutServiceLinks(env: Environment): Environment {
+  const isLink = (name: string, value = ''): boolean => name.endsWith('_PORT') && SERVICE_LINK.test(value);
+  return Object.fromEntries(Object.entries(env).filter(([name, value]) => !isLink(name, value)));
+}
+
 /** The lines that a process prints before it exits with 1: exactly one line per problem, whatever the values contain. */
 export function describeProblems(problems: readonly EnvProblem[]): string {
   return problems

@@ -1,6 +1,7 @@
 import { PORT_TAKEN_EXIT_CODE } from '../core/injection/names.ts';
 import {
   describeProblems,
+  withoutServiceLinks,
   type ConfigOf,
   type ConfigResult,
   type Environment,
@@ -31,7 +32,7 @@ export interface ProcessDefinition<C extends LogConfig> {
 export async function runProcess<C extends LogConfig>(definition: ProcessDefinition<C>): Promise<void> {
   const { part, env } = definition;
   ignoreOutputErrors();
-  const result = definition.readConfig(env);
+  const result = definition.readConfig(withoutServiceLinks(env));
   if (!result.ok) {
     process.stderr.write(`${part} cannot start:\n${describeProblems(result.problems)}\n`);
     process.exitCode = 1;

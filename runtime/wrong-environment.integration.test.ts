@@ -67,3 +67,15 @@ test.each(PROCESSES)(
     expect(status).toBe(1);
   },
 );
+
+test.each(PROCESSES)(
+  'the built %s reports no variable that a Service of the namespace has set',
+  (part, fields) => {
+    const ports = Object.keys(fields).filter((name) => name.endsWith('_PORT'));
+    const links = Object.fromEntries(ports.map((name) => [name, 'tcp://10.96.0.7:4318']));
+    const { status, stderr } = start(part, { LOG_LEVEL: INVALID, ...links });
+    expect(stderr).toContain(`\nLOG_LEVEL=${INVALID}: `);
+    expect(stderr).not.toContain('tcp://');
+    expect(status).toBe(1);
+  },
+);

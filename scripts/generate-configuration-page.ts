@@ -15,6 +15,9 @@ A process is configured only through environment variables. With an invalid valu
 problems are reported together, each with the variable, its value (never for secrets) and the accepted values. An empty
 value counts as unset. In a cluster, the chart sets the variables of the operator, the webhook and the control plane, and the
 injector sets those of the sidecar.
+
+\`<NAME>_PORT=tcp://…\`, which Kubernetes sets for a Service of the namespace (a service link), counts as unset. So a Service named
+\`otlp\` does not change \`OTLP_PORT\` of a sidecar. Pods of the chart have no service links.
 `;
 
 const OTHERS = `

@@ -62,7 +62,7 @@ export function deploymentComments(workload: Deployment): Comments {
   return [
     [
       [...POD, 'enableServiceLinks'],
-      'The variables of a Service named "proxy" would include PROXY_PORT, which configures the sidecar.',
+      'Every variable that a container needs is listed here, so the variables of Services are off.',
     ],
     [
       [...SIDECAR, 'env', variableIn(sidecar, 'CONTROL_ACCESS'), 'value'],
