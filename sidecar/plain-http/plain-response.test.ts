@@ -14,6 +14,7 @@ const REQUEST = 'GET /a HTTP/1.1\r\nHost: a\r\n';
 /** The first request is plain. The header of the second is dropped, and node:http handles the request. */
 const REQUESTS = [`${REQUEST}\r\n`, `${REQUEST}TE:\r\n\r\n`];
 const RESPONSES = 300;
+const READ_BYTES = 64 * 1024;
 
 /** Sends the request on a new connection. Returns all bytes of the response. */
 async function responseTo(port: number, request: string): Promise<string> {
@@ -26,7 +27,9 @@ async function responseTo(port: number, request: string): Promise<string> {
     if (readWithNode('GET', [Buffer.from(text, 'latin1')]).isComplete) socket.destroy();
   });
   await closed;
-  return text
+  // Where chunks that are longer than one read are divided depends on the reads.
+  const joined = text.length > READ_BYTES ? text.replaceAll(/\r\n[\da-f]+\r\n(?=\d)/g, '') : text;
+  return joined
     .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, '<id>')
     .replaceAll(/^Date: .*GMT\r$/gm, 'Date: <now>\r');
 }
