@@ -593,6 +593,17 @@ describe('a heartbeat', () => {
     expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ score: 80 });
   });
 
+  test('with an interval equal to the rate limit returns 204, also if some are a little early', async () => {
+    const { apiKey } = await registered();
+    const statuses: number[] = [];
+    for (const gapMs of [0, 10_000, 9_960, 10_040, 9_500, 10_500, 9_499]) {
+      clock.advance(gapMs);
+      const seq = statuses.length + 1;
+      statuses.push((await push(apiKey, aHeartbeat({ seq, intervalSeconds: 10 }))).status);
+    }
+    expect(statuses).toEqual([204, 204, 204, 204, 204, 204, 429]);
+  });
+
   test("returns 200 with proofs, the other instances' usage of today, and a changed interval", async () => {
     const { apiKey } = await registered();
     const totals = { tokensToday: 100, costTodayUsd: 0.5 };

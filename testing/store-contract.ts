@@ -299,8 +299,9 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await send(1, 0, 'i-2')).toMatchObject({ kind: 'accepted' });
         await harness.restart();
         expect(await send(2, 6.5)).toEqual({ kind: 'limited', retryAfterSeconds: 4 });
-        expect(await send(2, 9.999)).toEqual({ kind: 'limited', retryAfterSeconds: 1 });
-        expect(await send(2, 10)).toMatchObject({ kind: 'accepted' });
+        expect(await send(2, 9.499)).toEqual({ kind: 'limited', retryAfterSeconds: 1 });
+        // A sender with an interval of ten seconds may be a little early.
+        expect(await send(2, 9.95)).toMatchObject({ kind: 'accepted' });
         expect(await send(3, 10.5)).toEqual({ kind: 'limited', retryAfterSeconds: 10 });
       });
 

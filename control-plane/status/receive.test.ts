@@ -45,6 +45,16 @@ test('limits a registered agent to 1,000 live names; known names and pods are no
 });
 
 test.each([
+  [9.499, 'limited'],
+  [9.5, 'accepted'],
+  [9.95, 'accepted'],
+  [10, 'accepted'],
+])('a heartbeat %d s after the last one with a limit of 10 s is %s', (seconds, kind) => {
+  const status = accepted(receive(undefined, arrival('i-1', 0), OPTIONS));
+  expect(receive(status, arrival('i-1', seconds, 2), OPTIONS).kind).toBe(kind);
+});
+
+test.each([
   ['now', 59, 0, 'accepted'],
   ['now', 60, 0, 'limited'],
   ['almost ten seconds ago', 60, 9_999, 'limited'],

@@ -24,6 +24,11 @@ export const MAX_NEW_INSTANCES = 60;
 const MAX_LIVE_NAMES = 1_000;
 /** Retry delay for a name above this maximum. Instances become stale after two minutes at the earliest. */
 const FULL_RETRY_SECONDS = 60;
+/**
+ * The share of the rate limit by which a heartbeat may be early. The interval of a sender may equal the limit, and network
+ * delays and the clocks of replicas vary.
+ */
+const EARLY_SHARE = 0.05;
 
 /**
  * The outcome of a heartbeat. A repeat within the rate limit is still a repeat, because only accepted heartbeats count for
@@ -38,7 +43,7 @@ export function receive(
   const isNewName = known === undefined;
   const waitSeconds = isNewName
     ? waitOfNewName(before, arrival, { rateLimitSeconds, newNames })
-    : remaining(Date.parse(known.lastHeartbeat), arrival.at, rateLimitSeconds);
+    : waitOfKnownName(known.lastHeartbeat, arrival.at, rateLimitSeconds);
   // Limited heartbeats are not merged, because a merge is much slower than this check.
   if (waitSeconds > 0 && !isRepeat(before, arrival.heartbeat, arrival, arrival.at)) {
     const retryAfterSeconds = Math.ceil(waitSeconds);
@@ -64,6 +69,12 @@ function waitOfNewName(
     .sort((a, b) => a - b)
     .at(-MAX_NEW_INSTANCES);
   return oldest === undefined ? 0 : remaining(oldest, at, rateLimitSeconds);
+}
+
+/** Seconds that an instance must wait after its last accepted heartbeat; 0: none. */
+function waitOfKnownName(lastHeartbeat: string, at: Date, limitSeconds: number): number {
+  const seconds = remaining(Date.parse(lastHeartbeat), at, limitSeconds);
+  return seconds > limitSeconds * EARLY_SHARE ? seconds : 0;
 }
 
 /** Remaining seconds of a limit that began at `sinceMs`. A clock that was set back must not extend the limit. */
