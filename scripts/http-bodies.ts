@@ -161,6 +161,7 @@ const HEARTBEAT = {
   totals: { tokensToday: 12_000, costTodayUsd: 0.04 },
   outcomes: { allow: 900, deny: 3, failOpen: 0, notEvaluated: 20 },
   policyMode: 'enforce',
+  denials: [],
   policyState: 'answered',
   manifestHash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   model: { provider: 'openai', id: 'gpt-4o-mini' },

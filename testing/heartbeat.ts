@@ -26,6 +26,7 @@ export function aHeartbeat(overrides: Partial<Heartbeat> = {}): Heartbeat {
     usage: null,
     totals: null,
     outcomes: null,
+    denials: null,
     policyMode: null,
     policyState: null,
     manifestHash: null,

@@ -14,6 +14,7 @@ const NOT_REPORTED = {
   usage: null,
   totals: null,
   outcomes: null,
+  denials: null,
   policyMode: null,
   policyState: null,
   sidecarVersion: null,

@@ -40,6 +40,8 @@ export interface Heartbeat {
   totals: UsageTotals | null;
   /** Cumulative since `startedAt`; null: the sender is not a proxy. */
   outcomes: OutcomeCounts | null;
+  /** Distinct reasons of the denials since the previous heartbeat, on the proxy and on the lanes; null: not reported. */
+  denials: string[] | null;
   policyMode: PolicyMode | null;
   /** State of the policy engine when the gap was computed; null: not reported. */
   policyState: PolicyFacts['state'] | null;

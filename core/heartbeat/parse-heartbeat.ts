@@ -31,6 +31,7 @@ export type ParsedHeartbeat = { ok: true; heartbeat: Heartbeat } | { ok: false; 
 /** Further entries are dropped and longer strings are cut, so that a heartbeat with too much data is still accepted. */
 const MAX_ISSUES = 1000;
 const MAX_PROOFS = 100;
+const MAX_DENIALS = 50;
 const MAX_TEXT = 500;
 
 const cutText = text({ max: MAX_TEXT, cut: true });
@@ -102,6 +103,7 @@ export const heartbeatBody = object({
   usage: nullable(usageWindow),
   totals: nullable(totals),
   outcomes: nullable(outcomes),
+  denials: nullable(list(cutText, { max: MAX_DENIALS, cut: true })),
   policyMode: nullable(oneOf(POLICY_MODES)),
   policyState: nullable(oneOf(['none', 'unreachable', 'not-loaded', 'answered'])),
   manifestHash: nullable(text({ max: 128 })),

@@ -38,7 +38,7 @@ export const COMPLIANT: readonly ConditionRow[] = [
   {
     status: 'False',
     reason: 'PolicyDenied',
-    when: 'the policy denied a request between the last two heartbeats, or the last gap report has an issue `policy.*`',
+    when: 'the policy denied a request or a call through a lane between the last two heartbeats, or the last gap report has an issue `policy.*`',
     holds: ({ live }) => sum(live, (instance) => instance.deniedInWindow + instance.violations) > 0,
     message: () => 'the policy denied a request, or the last gap report has a policy issue',
   },

@@ -56,7 +56,9 @@ export function instanceOf(
 ): InstanceStatus {
   const before = known !== undefined && isSameProcess(known, heartbeat, sender) ? known : undefined;
   const issues = heartbeat.gap.issues.filter(isVerified);
-  const denials = issues.filter((issue) => issue.source === 'policy');
+  const denials = issues.filter((issue) => issue.source === 'policy').map((issue) => issue.property);
+  // The gap has only the denials of the newest request.
+  const denied = heartbeat.denials?.map((reason) => `policy.${reason}`) ?? [];
   return present({
     name: sender.instance,
     uid: sender.uid,
@@ -69,7 +71,7 @@ export function instanceOf(
     intervalSeconds: heartbeat.intervalSeconds,
     sidecarVersion: heartbeat.sidecarVersion,
     ...dayTotals(before, heartbeat, at),
-    violations: new Set(denials.map((issue) => issue.property)).size,
+    violations: new Set([...denials, ...denied]).size,
     criticalIssues: issues.filter((issue) => issue.severity === 'critical').length,
     ...shownOfInstance(heartbeat),
     reporterInvalid: issues.some(({ property }) => property === REPORTER_INVALID) || undefined,

@@ -328,6 +328,16 @@ describe('several instances', () => {
     expect(status.outcomes).toEqual({ allow: 2, deny: 7, failOpen: 0, notEvaluated: 4 });
   });
 
+  test('violations are the distinct reasons in the gap and in the denials since the last heartbeat', () => {
+    const gap = {
+      ...aHeartbeat().gap,
+      issues: [issue('high', 'policy.a', 'policy'), issue('high', 'policy.z')],
+    };
+    const first = after({ from: 'a', rest: { gap, denials: ['a', 'tool_not_declared'] } }, { from: 'b' });
+    expect([first.violations, condition(first, 'Compliant')]).toEqual([2, 'False PolicyDenied']);
+    expect(merge(first, { from: 'a', seq: 2, second: 10, rest: { denials: [] } }).violations).toBe(0);
+  });
+
   test('a silent instance does not affect the agent and gets the phase Unknown', () => {
     const two = after({ from: 'a', health: 'unhealthy', score: 10 }, { from: 'b' });
     const later = merge(two, { from: 'b', seq: 2, second: 121 });

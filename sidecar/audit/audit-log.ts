@@ -69,6 +69,9 @@ export interface AuditLogOptions {
 const MAX_PATH = 2048;
 /** With a small ring, a stream reader must not miss entries that complete while it is briefly disconnected. */
 const MIN_JOURNAL = 1000;
+/** Rules of an external engine may return any text. */
+const MAX_DENIALS = 50;
+const MAX_DENIAL_TEXT = 128;
 
 /** Records proxied requests: the entries in the ring, and totals since the start of the process. */
 export class AuditLog {
@@ -103,6 +106,8 @@ export class AuditLog {
   /** In no order. Not a Set: V8 allocates the table of an old Set again after some additions, in the old generation. */
   readonly #inFlight: Recording[] = [];
   readonly #laneTokens: LaneTokens;
+  /** Distinct reasons of denials on the proxy and on the lanes that no heartbeat contains yet. */
+  readonly #denials = new Set<string>();
   /** The last time of an arrival, in epoch milliseconds and as text. */
   #arrival = { ms: NaN, text: '' };
   #day: DayTotals;
@@ -207,8 +212,22 @@ export class AuditLog {
 
   /** Records an evaluation after the response head. Call it after each change by events or trailers. */
   reviewed(entry: AuditEntry, denials: readonly string[]): void {
+    this.denied(denials.filter((reason) => entry.policyViolations?.includes(reason) !== true));
     if (addLateDenials(entry, denials)) this.lateDenials += 1;
     this.#changed(entry);
+  }
+
+  /** Counts the reasons of a denial, blocked or tracked. */
+  denied(reasons: readonly string[]): void {
+    for (const reason of reasons)
+      if (this.#denials.size < MAX_DENIALS) this.#denials.add(cut(reason, MAX_DENIAL_TEXT));
+  }
+
+  /** The distinct reasons since the last call. */
+  takeDenials(): string[] {
+    const taken = [...this.#denials];
+    this.#denials.clear();
+    return taken;
   }
 
   totalsToday(price: TokenPrice | undefined): UsageTotals {
@@ -240,6 +259,7 @@ export class AuditLog {
   readonly #completed = (recording: Recording): void => {
     const { entry } = recording;
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
+    if (entry.outcome === 'deny') this.denied(entry.policyViolations ?? []);
     this.answersWithoutUsage += callsWithoutUsageAtCompletion(entry);
     this.#removeInFlight(recording);
     this.#count(this.#report(callsAtCompletion(entry)));

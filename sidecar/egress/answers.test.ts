@@ -102,6 +102,7 @@ describe.each([
       blocked: true,
       statusCode: 200,
     });
+    expect(rig.audit.takeDenials()).toEqual(['tool_not_declared']);
   });
 
   test('is removed from a stream', async () => {

@@ -27,6 +27,17 @@ test('keeps the newest calls, oldest first', () => {
   expect([idsOf(log), idsOf(log, 2), idsOf(log, 0)]).toEqual([[6, 7, 8], [7, 8], []]);
 });
 
+test('the reasons of denied tunnels are counted once each, up to 50 and cut', () => {
+  const audit = auditLogOf(clock);
+  const options = { capacity: 3, maxBytes: Infinity, clock, lanes: [], memory: new McpMemory() };
+  const log = new EgressLog({ ...options, audit });
+  for (const violations of [['host_not_declared'], ['host_not_declared'], ['x'.repeat(500)]])
+    log.addConnect({ ...call('a:443'), violations });
+  expect(audit.takeDenials()).toEqual(['host_not_declared', 'x'.repeat(128)]);
+  log.addConnect({ ...call('a:443'), violations: Array.from({ length: 60 }, (_, index) => `r-${index}`) });
+  expect([audit.takeDenials().length, audit.takeDenials()]).toEqual([50, []]);
+});
+
 describe('above the limit of bytes, the oldest calls are dropped:', () => {
   test('long paths', () => {
     const log = logOf(1_000, 256 * 1024);

@@ -153,6 +153,7 @@ export class EgressLog {
       requestId: entry?.requestId ?? null,
     };
     this.#keep(kept);
+    this.#options.audit.denied(facts.violations);
     if (route.wire === 'mcp')
       facts.onLate = () => {
         kept.toolsExecuted = this.#lists.shared(facts.toolsExecuted);
@@ -175,6 +176,7 @@ export class EgressLog {
   addConnect(call: ConnectCall): void {
     const outcome = call.violations.length > 0 ? 'deny' : 'allow';
     this.#keep({ id: this.#nextId(), ...call, at: call.at.getTime(), outcome, requestId: null });
+    this.#options.audit.denied(call.violations);
     this.#hosts.add(call.path.replace(/:\d+$/, ''), this.#options.clock.now());
   }
 

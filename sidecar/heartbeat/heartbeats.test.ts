@@ -16,6 +16,7 @@ import type { AnalysisState } from '../../core/llm-analysis/analysis.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { GOOD_ANSWERS } from '../../testing/hostile-answers.ts';
+import { post } from '../../testing/egress-rig.ts';
 import { ask, until } from '../../testing/proxy-rig.ts';
 import {
   manifestText,
@@ -122,6 +123,7 @@ test('sends the first heartbeat as soon as the agent is up, with the same data a
     usage: { windowStartedAt: '2026-03-01T10:00:00.000Z', models: [], totalTokens: 0, totalCalls: 0 },
     totals: { tokensToday: 0 },
     outcomes: { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 },
+    denials: [],
     policyMode: 'enforce',
     policyState: 'none',
     manifestHash: expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -309,6 +311,46 @@ describe('usage', () => {
     await clock.pass(34_000);
     expect(last()).toMatchObject({ seq: 3, usage: { totalTokens: 7 }, totals: { tokensToday: 14 } });
   });
+});
+
+describe('the denials since the last heartbeat', () => {
+  const answering = async (guardrails: string, mode: string): Promise<void> => {
+    rig.agent.otherwise = (_request, response) =>
+      void response.writeHead(200, { 'x-platform-guardrails-invoked': guardrails }).end();
+    const { status } = await ask(rig.sidecar.proxyPort, { method: 'POST', path: '/chat' });
+    expect(status).toBe(mode === 'enforce' && guardrails === '' ? 403 : 200);
+    await rig.settled();
+  };
+
+  test.each(['enforce', 'track'])(
+    'of the proxy and of the lanes are sent once in the mode %s, although a later request complies',
+    async (mode) => {
+      const [port = 0, closed] = await freePorts(2);
+      const env = {
+        ...{ EGRESS_LANES: `openai=http://127.0.0.1:${closed}/v1`, EGRESS_PORT: String(port) },
+        ...{ POLICY_PROXY_MODE: mode, POLICY_ENGINE: 'builtin' },
+      };
+      await start({ env });
+      await answering('', mode);
+      await answering('pii-detector', mode);
+      for (const _ of [1, 2])
+        await post(port, '/openai/v1/chat/completions', { model: 'other', messages: [] });
+      // The client may receive its response before the call is logged.
+      while ((await rig.report<unknown[]>('/egress')).length < 2);
+      answers = [500];
+      await clock.pass(33_000);
+      await clock.pass(3_000);
+      const expected = ['pii_detector_not_invoked', 'model_not_declared'];
+      expect(received.map(({ heartbeat }) => [heartbeat.seq, heartbeat.denials])).toEqual([
+        [1, []],
+        [2, expected],
+        [2, expected],
+      ]);
+      expect(last().gap.issues.filter(({ source }) => source === 'policy')).toEqual([]);
+      await clock.pass(34_000);
+      expect(last()).toMatchObject({ seq: 3, denials: [] });
+    },
+  );
 });
 
 describe('a proof of EVAL-01', () => {

@@ -23,6 +23,7 @@ interface Shipped {
   seq: number;
   window: UsageWindow;
   proofs: SentProofs;
+  denials: string[];
   verdict: string;
 }
 
@@ -90,6 +91,7 @@ export class Heartbeats {
       seq: beat.seq,
       window: first?.window ?? audit.window,
       proofs: { ...current, changesUpTo: first?.proofs.changesUpTo ?? current.changesUpTo },
+      denials: first?.denials ?? audit.takeDenials(),
       verdict: first?.verdict ?? verdictOf(assessment, current),
     };
     this.#shipped = shipped;
@@ -105,6 +107,7 @@ export class Heartbeats {
       usage: shipped.window,
       totals: audit.totalsToday(tokenPriceOf(assessment.manifest)),
       outcomes: { ...audit.outcomes },
+      denials: shipped.denials,
       egress: egressReportOf(assessment.manifest, facts, egressSetupOf(this.#context)),
       policyMode: config.POLICY_PROXY_MODE,
       policyState: facts.policy.state,

@@ -36,7 +36,10 @@ const OPTIONAL_COUNTERS: Members = {
 const INSTANCE: Members = {
   phase: PHASE,
   score: SCORE,
-  violations: said(COUNT, 'Distinct policy denials in its last gap report.'),
+  violations: said(
+    COUNT,
+    'Distinct reasons of policy denials between its last two heartbeats or in its last gap report.',
+  ),
   criticalIssues: said(COUNT, 'Critical issues in its last gap report.'),
   deniedInWindow: said(COUNT, 'Requests that the policy denied between its last two heartbeats.'),
 };
