@@ -6,6 +6,7 @@ import { Agent, request } from 'undici';
 import { parse } from 'yaml';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
+import { AGENT_REF } from '../core/observation/agent-ref.ts';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
@@ -95,12 +96,52 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     ['a too long heartbeat interval', sidecar('x', { heartbeatSeconds: 3601 }), 'less than or equal to 3600'],
     ['a name that is too long', sidecar('x'.repeat(64)), 'a DNS label of at most 63 characters'],
     ['a name that is not a DNS label', sidecar('x.y'), 'a DNS label of at most 63 characters'],
+    ...[
+      { name: 'chat/scale' },
+      { name: '..' },
+      { kind: 'Deploy/ment' },
+      { apiVersion: 'apps/v1/x' },
+      { apiVersion: '../v1' },
+    ].map((change): [string, object, string] => [
+      `the workload ${JSON.stringify(change)}`,
+      sidecar('x', { agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', ...change } }),
+      `spec.agentRef.${Object.keys(change)[0]}`,
+    ]),
     ['no spec', { ...sidecar('x'), spec: undefined }, 'spec: Required value'],
   ])('rejects %s', async (_, body, message) => {
     expect(await create(body)).toMatchObject({
       ok: false,
       status: 422,
       message: expect.stringContaining(message),
+    });
+  });
+
+  test('keeps an older object whose workload cannot exist readable, and its status writable', async () => {
+    const part = 'properties/spec/properties/agentRef/properties/name/pattern';
+    const setPattern = async (value: string): Promise<void> => {
+      const path = `/spec/versions/0/schema/openAPIV3Schema/${part}`;
+      const contentType = 'application/json-patch+json';
+      const body = [{ op: 'replace', path, value }];
+      expectOk(
+        await client.send({
+          method: 'PATCH',
+          path: `${DEFINITIONS}/agentobservations.platform.io`,
+          contentType,
+          body,
+        }),
+      );
+    };
+    const agentRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'chat/scale' };
+    await setPattern('.');
+    while (!(await create(sidecar('older', { agentRef }))).ok) await delay(50);
+    await setPattern(AGENT_REF.name[1].source);
+    for (let count = 0; (await create(sidecar(`next-${count}`, { agentRef }))).ok; count += 1)
+      await delay(50);
+    expect(await patchStatus('older', { phase: 'Healthy' })).toMatchObject({ ok: true });
+    const path = objectPath(AGENT_OBSERVATIONS, { namespace: NAMESPACE, name: 'older' });
+    expect(expectOk(await client.send({ method: 'GET', path }))).toMatchObject({
+      spec: { agentRef },
+      status: { phase: 'Healthy' },
     });
   });
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { parse } from 'yaml';
+import { AGENT_REF } from '../core/observation/agent-ref.ts';
 
 interface Schema {
   type: string;
@@ -100,6 +101,14 @@ describe('the CustomResourceDefinition', () => {
       .filter(([, member]) => !member.description)
       .map(([path]) => path);
     expect(bare).toEqual(['.metadata']);
+  });
+
+  test.each(Object.entries(AGENT_REF))('has the length and the pattern of spec.agentRef.%s', (name, row) => {
+    const [maxLength, { source: pattern }] = row;
+    expect(schema.properties!['spec']!.properties!['agentRef']!.properties![name]).toMatchObject({
+      maxLength,
+      pattern,
+    });
   });
 
   test('does not keep unknown fields', () => {

@@ -1,3 +1,4 @@
+import { isAgentRef } from '../../core/observation/agent-ref.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { getObject } from '../../kube/objects.ts';
 import {
@@ -79,6 +80,8 @@ async function readWorkload(
   ref: Omit<WorkloadRef, 'uid'>,
   namespace: string,
 ): Promise<WorkloadResult> {
+  // The path of a name with a slash would be a subresource, for which this process has no permission.
+  if (!isAgentRef(ref)) return { state: 'gone' };
   const resource = [...WORKLOADS, PODS as Resource<Workload>].find(
     (each) => each.kind === ref.kind && apiVersionOf(each) === ref.apiVersion,
   );
@@ -98,6 +101,8 @@ export function refOfPod({ metadata: { name, uid = '' } }: KubeObject): Workload
   return { apiVersion: 'v1', kind: 'Pod', name, uid };
 }
 
+/** An owner that cannot exist is ignored: no AgentObservation could refer to it. */
 function controllerOf(object: KubeObject): OwnerReference | undefined {
-  return object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  const controller = object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  return controller && isAgentRef(controller) ? controller : undefined;
 }
