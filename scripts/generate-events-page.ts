@@ -119,7 +119,8 @@ ${markdownTable(['Reason', 'Type', 'Object', 'Emitted when'], rows())}
 - The workload is the owner of the pods, such as a Deployment.
 - Each change of the phase and of the grade is also emitted on the workload, with the prefix \`Agent\`: \`AgentPending\`,
   \`AgentHealthy\`, \`AgentDegraded\`, \`AgentUnhealthy\`, \`AgentUnknown\` and \`AgentGradeChanged\`.
-- Repetitions with the same note are counted in one Event. [Once per transition](../observation.md#events) describes when an
+- Repetitions with the same note are counted in one Event; so are repetitions of one change of the phase or of the grade,
+  whose note has the details of the first one. [Once per transition](../observation.md#events) describes when an
   Event is emitted again.
 `;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Grade } from '../../core/gap/gap.ts';
-import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
+import type { AgentObservation, Condition, Phase } from '../../core/observation/observation.ts';
 import type { Pod, Workload } from '../../kube/types.ts';
 import { hasSidecar, isSamePod, keepOptedIn, keepPod } from './agent-pods.ts';
 import { hasEnded, isLive } from '../../kube/pods.ts';
@@ -356,6 +356,21 @@ describe('Events about an observation', () => {
     ],
   ])('are emitted for %s', (_, expected, before, after) => {
     expect(shown(before, after)).toEqual(expected);
+  });
+
+  test('of a flapping phase and grade are counted in one Event per transition, for any score and message', () => {
+    const of = (phase: Phase, grade: Grade, score: number): AgentObservation['status'] => {
+      const fields = { reason: 'R', message: `score ${score}`, lastTransitionTime: '2026-11-21T00:00:00Z' };
+      return { phase, grade, score, conditions: [{ type: 'Ready', status: 'False', ...fields }] };
+    };
+    const seriesOf = (score: number) =>
+      [
+        notesOf(observation(of('Healthy', 'A', 95)), observation(of('Degraded', 'C', score))),
+        notesOf(observation(of('Degraded', 'C', score)), observation(of('Healthy', 'A', 95))),
+      ].flatMap((notes) => notes.map(({ series }) => series));
+    const expected = ['phase Healthy became Degraded', 'grade A became C'];
+    expect(seriesOf(70)).toEqual([...expected, 'phase Degraded became Healthy', 'grade C became A']);
+    expect(seriesOf(65)).toEqual(seriesOf(70));
   });
 
   const injected = (status: Condition['status']): AgentObservation => {

@@ -9,6 +9,12 @@ import { PORT_TAKEN } from './routing.ts';
 /** What happened, for the Events of an observation and of its workload. */
 type Note = Omit<EventNote, 'regarding'>;
 
+/** A phase and a grade can change with every heartbeat, so the Event of one transition counts them all, whatever the details. */
+const withDetails = (transition: string, details: string): Pick<Note, 'note' | 'series'> => ({
+  note: transition + details,
+  series: transition,
+});
+
 /** The Events for a transition of an observation from `before` to `after`; the same in every replica. */
 export function notesOf(before: AgentObservation, after: AgentObservation): EventNote[] {
   const ofBoth = [phaseNote(before, after), gradeNote(before, after)]
@@ -19,9 +25,9 @@ export function notesOf(before: AgentObservation, after: AgentObservation): Even
     ]);
   const occurrence = `${after.metadata.uid}/${after.metadata.resourceVersion}`;
   return [...ofBoth, ...injectionNotes(before, after), ...portNotes(before, after)].map((note) => ({
+    series: note.note,
     ...note,
     occurrence,
-    series: note.note,
   }));
 }
 
@@ -81,7 +87,10 @@ function phaseNote(before: AgentObservation, after: AgentObservation): Note | nu
     type: ALARMING.includes(to) ? 'Warning' : 'Normal',
     reason: to,
     action: 'Observe',
-    note: `phase ${from} became ${to}${ready && ready.status !== 'True' ? `: ${ready.message}` : ''}`,
+    ...withDetails(
+      `phase ${from} became ${to}`,
+      ready && ready.status !== 'True' ? `: ${ready.message}` : '',
+    ),
   };
 }
 
@@ -97,7 +106,10 @@ function gradeNote(before: AgentObservation, after: AgentObservation): Note | nu
     type: worse ? 'Warning' : 'Normal',
     reason: 'GradeChanged',
     action: 'Observe',
-    note: `grade ${from ?? '(none)'} became ${to}, score ${after.status?.score ?? '(none)'}${issues}`,
+    ...withDetails(
+      `grade ${from ?? '(none)'} became ${to}`,
+      `, score ${after.status?.score ?? '(none)'}${issues}`,
+    ),
   };
 }
 
