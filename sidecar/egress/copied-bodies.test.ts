@@ -160,6 +160,18 @@ test('the first event of the older transport is changed, and its events pass as 
   await receives('data: {}\n\n');
 });
 
+test('on a lane that fails closed, no event passes before it is read, also after the first one', async () => {
+  await start({ memoryBytes: 16 * 1024 * 1024, failModes: { all: 'closed', lanes: new Map() } });
+  const first = 'id: 1\ndata: \n\n';
+  const { response, vendor, receives } = await call('/mcp/files', { method: 'GET', head: SSE_HEAD, first });
+  await receives(first);
+  let later = '';
+  response.on('data', (chunk: Buffer) => (later += chunk.toString()));
+  vendor.write(`data: [${'1,'.repeat(rig.load.maxEgressBody / 2)}`);
+  await until(() => response.errored !== null);
+  expect(later).toBe('');
+});
+
 describe('a response of a model that is never changed passes as it arrives, and is read:', () => {
   const usage = { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10 };
   test.each<[string, string, PolicyMode, object]>([

@@ -128,7 +128,8 @@ export class McpCall implements LaneCall {
     const denied = frames.some(isUnread) ? this.unreadAnswer() : null;
     if (denied !== null) return { respond: denied };
     const passed = frames.map((frame) => this.#frame(frame));
-    return { frames: passed, isCopied: !this.#mayAnnounce && this.#endpoint === null };
+    const isUnchanged = !this.#mayAnnounce && this.#endpoint === null;
+    return { frames: passed, isCopied: isUnchanged && !this.#failsClosed };
   }
 
   opened(write: (bytes: string) => void): void {
