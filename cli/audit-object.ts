@@ -1,7 +1,9 @@
 import type { AuditResult } from '../core/audit/audit.ts';
+import { fixesOf } from '../core/audit/fixes.ts';
+import type { Manifest } from '../core/manifest/manifest.ts';
 
 /** Result of `platform audit --json`; the proved score only if evidence was requested. */
-export function auditObject(result: AuditResult): Record<string, unknown> {
+export function auditObject(manifest: Manifest, result: AuditResult): Record<string, unknown> {
   const { declared, proved, verdicts, suppressions, pendingProofs, uncountedProofs } = result;
   const passedRules = verdicts.filter(({ passed }) => passed).length;
   return {
@@ -19,6 +21,7 @@ export function auditObject(result: AuditResult): Record<string, unknown> {
     passedRules,
     totalRules: verdicts.length,
     violations: verdicts.flatMap((each) => (each.passed ? [] : [violationOf(each)])),
+    fixes: fixesOf(manifest, result),
     suppressions,
   };
 }

@@ -1,13 +1,24 @@
 import type { AuditResult, Score, Verdict } from '../core/audit/audit.ts';
+import type { Verdict as Compliant } from '../core/observation/verdict.ts';
 import { PACKS, type Pack } from '../core/manifest/packs.ts';
+import type { Fix } from '../core/audit/fixes.ts';
 import type { Tier } from '../core/audit/rule.ts';
 import type { EvaluatedSuppression, SuppressionState } from '../core/audit/suppressions.ts';
 import type { Grade } from '../core/gap/gap.ts';
 import { printable } from './rendered.ts';
 import { plural, type Paint } from './table.ts';
+import { verdictLine } from './verdict-line.ts';
 
-/** The audit report as text. `sidecar`: address that the evidence comes from; null: no evidence was requested. */
-export function auditText(result: AuditResult, sidecar: string | null, paint: Paint): string {
+/** `sidecar`: address that the evidence comes from; null: no evidence was requested. */
+interface Shown {
+  fixes: readonly Fix[];
+  sidecar: string | null;
+  /** The verdict about the agent. */
+  compliant: Pick<Compliant, 'status' | 'message'>;
+}
+
+/** The audit report as text. It ends with what a reader needs first, because a terminal shows the end. */
+export function auditText(result: AuditResult, { fixes, sidecar, compliant }: Shown, paint: Paint): string {
   return [
     heading(result, sidecar, paint),
     ...result.packs.map((pack) => packText(pack, result, paint)),
@@ -20,7 +31,8 @@ export function auditText(result: AuditResult, sidecar: string | null, paint: Pa
       PACKS.filter((pack) => !result.packs.includes(pack)),
       paint,
     ),
-    legend(sidecar, paint),
+    legend(paint),
+    verdictLine(compliant, paint) + fixesText(fixes, result, paint),
   ]
     .filter((section) => section !== '')
     .join('\n');
@@ -40,18 +52,18 @@ function heading(result: AuditResult, sidecar: string | null, paint: Paint): str
   const verifiedCount = verdicts.filter((each) => each.passed && each.earned !== 'D').length;
   const lines = [
     paint('bold', `${printable(agentName)} ${printable(version)}`),
-    `  declared ${scoreText(declared, paint)}   ${passedCount} of ${plural(verdicts.length, 'rule')} passed`,
+    `  declared score ${scoreText(declared, paint)} grade ${declared.grade}   ${passedCount} of ${plural(verdicts.length, 'rule')} passed`,
   ];
   if (proved !== null && sidecar !== null)
     lines.push(
-      `  proved   ${scoreText(proved, paint)}   ${verifiedCount} of ${plural(verdicts.length, 'rule')} verified at ${sidecar}, ${plural(pendingProofs.length, 'proof')} pending`,
+      `  proved score   ${scoreText(proved, paint)} grade ${proved.grade}   ${verifiedCount} of ${plural(verdicts.length, 'rule')} verified at ${sidecar}, ${plural(pendingProofs.length, 'proof')} pending`,
     );
   if (verdicts.length === 0) lines.push('  no rule applies: every rule of these packs is suppressed');
   return lines.map((line) => `${line}\n`).join('');
 }
 
 function scoreText({ score, grade }: Score, paint: Paint): string {
-  return paint(GRADE_STYLE[grade], `${String(score).padStart(3)}/100 ${grade}`);
+  return paint(GRADE_STYLE[grade], `${String(score).padStart(3)}/100`);
 }
 
 const TIER_STYLE: Readonly<Record<Tier, 'dim' | 'green'>> = { D: 'dim', P: 'green', B: 'green', X: 'green' };
@@ -62,10 +74,10 @@ function packText(pack: Pack, { verdicts }: AuditResult, paint: Paint): string {
   const own = verdicts.filter(({ rule }) => rule.pack === pack);
   const passedCount = own.filter(({ passed }) => passed).length;
   const head = `${paint('bold', pack)}  ${passedCount} of ${own.length}\n`;
-  return head + own.map((verdict) => verdictText(verdict, paint)).join('');
+  return head + own.map((verdict) => ruleText(verdict, paint)).join('');
 }
 
-function verdictText(verdict: Verdict, paint: Paint): string {
+function ruleText(verdict: Verdict, paint: Paint): string {
   const { rule, passed } = verdict;
   const mark = passed ? paint(TIER_STYLE[verdict.earned], `[${verdict.earned}]`) : paint('red', '[ ]');
   const start = `  ${mark} ${rule.id.padEnd(ID_WIDTH)}  ${rule.severity.padEnd(SEVERITY_WIDTH)}  `;
@@ -138,11 +150,16 @@ function listText(title: string, items: readonly string[], paint: Paint): string
   return `${paint('bold', title)}\n${lines.map((line) => `${line}\n`).join('')}`;
 }
 
-function legend(sidecar: string | null, paint: Paint): string {
-  const tiers = '[D] declared  [P] probed  [B] observed  [X] proved  [ ] violated';
-  const more =
-    sidecar === null
-      ? '\nThe declarations are not verified. Use --url to get evidence from the sidecar.'
-      : '';
-  return `${paint('dim', `${tiers}${more}`)}\n`;
+function legend(paint: Paint): string {
+  return `${paint('dim', '[D] declared  [P] probed  [B] observed  [X] proved  [ ] violated')}\n`;
+}
+
+function fixesText(fixes: readonly Fix[], { declared }: AuditResult, paint: Paint): string {
+  if (fixes.length === 0) return '';
+  const lines = fixes.map(
+    (fix) =>
+      `  ${scoreText(fix, paint)}  ${fix.ruleIds.join(', ')}\n${' '.repeat(11)}${fix.recommendation}\n`,
+  );
+  const title = `Fixes that gain most, with the declared score after each (now ${declared.score})`;
+  return `${paint('bold', title)}\n${lines.join('')}Declare only what the agent does: a declaration that is contradicted costs points in platform gap.\n`;
 }

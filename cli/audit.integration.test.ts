@@ -66,10 +66,14 @@ async function prove(ruleId: string): Promise<void> {
 }
 
 test('checks, observations and proofs raise the proved score only once they are earned', async () => {
-  const declared = { overallScore: 70, grade: 'C' };
-  // The checks of the agent's reporter count from the start: the model responds and the prompt exists.
-  expect(await earnedTiers()).toMatchObject({ P: ['SEC-LLM-03', 'SEC-LLM-05', 'MODEL-02'], B: [], X: [] });
-  expect(await scores()).toEqual({ ...declared, provedScore: 10, provedGrade: 'F', pendingProofCount: 7 });
+  const declared = { overallScore: 75, grade: 'B' };
+  // The checks of the agent's reporter count from the start: the model responds, the prompt exists and the key is set.
+  expect(await earnedTiers()).toMatchObject({
+    P: ['SEC-LLM-03', 'SEC-LLM-05', 'SEC-LLM-10', 'MODEL-02'],
+    B: [],
+    X: [],
+  });
+  expect(await scores()).toEqual({ ...declared, provedScore: 15, provedGrade: 'F', pendingProofCount: 7 });
 
   const response = await fetch(`${sidecar.proxyUrl}/v1/chat`, {
     method: 'POST',
@@ -80,15 +84,15 @@ test('checks, observations and proofs raise the proved score only once they are 
   await response.arrayBuffer();
   await outcomesRecorded();
   expect(await earnedTiers()).toMatchObject({ B: ['SEC-LLM-01', 'SEC-LLM-02'], X: [] });
-  expect(await scores()).toEqual({ ...declared, provedScore: 20, provedGrade: 'F', pendingProofCount: 7 });
+  expect(await scores()).toEqual({ ...declared, provedScore: 25, provedGrade: 'F', pendingProofCount: 7 });
 
   await prove('SEC-LLM-08');
   expect(await earnedTiers()).toMatchObject({ X: ['SEC-LLM-08'] });
-  expect(await scores()).toEqual({ ...declared, provedScore: 25, provedGrade: 'F', pendingProofCount: 6 });
+  expect(await scores()).toEqual({ ...declared, provedScore: 30, provedGrade: 'F', pendingProofCount: 6 });
 
   const removed = await fetch(`${sidecar.controlUrl}/proof/rule/SEC-LLM-08`, { method: 'DELETE' });
   expect(removed.status).toBe(204);
-  expect(await scores()).toMatchObject({ provedScore: 20, pendingProofCount: 7 });
+  expect(await scores()).toMatchObject({ provedScore: 25, pendingProofCount: 7 });
 });
 
 test('27 proofs that the agent posts to its own sidecar do not count if only the control plane may write proofs', async () => {
@@ -101,7 +105,7 @@ test('27 proofs that the agent posts to its own sidecar do not count if only the
         provedScore: number;
       }
     ).provedScore;
-  expect(await provedScore()).toBe(10);
+  expect(await provedScore()).toBe(15);
   for (const ruleId of RULE_IDS) {
     const response = await fetch(`${injected.controlUrl}/proof/rule/${ruleId}`, {
       method: 'POST',
@@ -115,18 +119,18 @@ test('27 proofs that the agent posts to its own sidecar do not count if only the
   }
   const listed = await fetch(`${injected.controlUrl}/proof`);
   expect([listed.headers.get('x-platform-proof-writes'), await listed.json()]).toEqual(['control-plane', []]);
-  expect(await provedScore('--accept-local-proofs')).toBe(10);
+  expect(await provedScore('--accept-local-proofs')).toBe(15);
 });
 
 test('writes the report to a file and exits with 1 if the score is too low', async () => {
   const url = ['--url', sidecar.controlUrl];
-  const below = await audit(...url, '--json', '--output', 'audit.json', '--fail-below', '71');
+  const below = await audit(...url, '--json', '--output', 'audit.json', '--fail-below', '76');
   expect([below.exitCode, below.errors]).toEqual([
     1,
-    'wrote audit.json\nerror: the declared score 70 is below 71\n',
+    'wrote audit.json\nerror: the declared score 75 is below 76\n',
   ]);
   expect(readFileSync(join(rig.folder, 'audit.json'), 'utf8')).toBe(below.output);
-  expect(await audit('--fail-below', '70')).toMatchObject({ exitCode: 0, errors: '' });
+  expect(await audit('--fail-below', '75')).toMatchObject({ exitCode: 0, errors: '' });
 });
 
 test('rejects the proxy port and a closed port as sidecar URL', async () => {
@@ -174,10 +178,10 @@ async function onTerminal(env: Record<string, string>): Promise<string> {
 (process.platform === 'linux' && existsSync('/usr/bin/script') ? test : test.skip)(
   'prints colours on a terminal unless NO_COLOR or TERM=dumb is set',
   async () => {
-    expect(await onTerminal({})).toContain('\u001b[33m 70/100 C\u001b[39m');
+    expect(await onTerminal({})).toContain('\u001b[32m 75/100\u001b[39m');
     for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) {
       const plain = await onTerminal(env);
-      expect(plain).toContain('  declared  70/100 C ');
+      expect(plain).toContain('  declared score  75/100 grade B ');
       expect(plain).not.toContain('\u001b[3');
     }
   },

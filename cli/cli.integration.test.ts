@@ -178,7 +178,13 @@ describe('the built platform command', () => {
       // More than a pipe holds.
       const calls = Array.from({ length: 1_000 }, (_, id) => ({ ...call, id }));
       sidecar = createServer((request, response) =>
-        response.end(JSON.stringify(request.url?.startsWith('/egress') ? calls : { rows: [] })),
+        response.end(
+          JSON.stringify(
+            request.url?.startsWith('/egress')
+              ? calls
+              : { rows: [], egress: { lanes: ['openai'], connect: 'off' } },
+          ),
+        ),
       );
       await new Promise<void>((resolve) => sidecar.listen(0, '127.0.0.1', resolve));
       url = `http://127.0.0.1:${(sidecar.address() as AddressInfo).port}`;

@@ -1,13 +1,13 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { ClusterOptions } from './cluster/connect.ts';
-import { failed, json, printable, type Rendered } from './rendered.ts';
+import { Alias, formatOption, jsonOption, ReportOption, type FormatFlags } from './output-options.ts';
+import { printable, refusal, type Rendered } from './rendered.ts';
 
 /** Options of every command that needs a cluster. */
-export interface ClusterFlags extends ClusterOptions {
-  output: 'json' | 'text';
-}
+export type ClusterFlags = ClusterOptions & FormatFlags;
 
-export function addClusterOptions(command: Command): Command {
+/** @param content the members of the JSON */
+export function addClusterOptions(command: Command, content: string): Command {
   return command
     .option('-n, --namespace <namespace>', 'namespace of the release', 'platform-system')
     .option('--release <name>', 'name of the release; required if the namespace has several')
@@ -16,12 +16,13 @@ export function addClusterOptions(command: Command): Command {
       "path to a kubeconfig; default: KUBECONFIG, ~/.kube/config, the pod's service account",
     )
     .option('--context <name>', 'context in the kubeconfig; default: the current context')
-    .addOption(
-      new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'),
-    );
+    .addOption(jsonOption(content))
+    .addOption(formatOption())
+    .addOption(new Alias('-o <format>', 'format').choices(['text', 'json']))
+    .addOption(new ReportOption());
 }
 
 /** The cluster could not be queried. */
-export function noCluster(reason: string, { output }: Pick<ClusterFlags, 'output'>): Rendered {
-  return failed(`error: ${printable(reason)}\n`, output === 'json' ? json({ error: reason }) : '');
+export function noCluster(reason: string, flags: Pick<ClusterFlags, 'json'>): Rendered {
+  return refusal(printable(reason), flags.json);
 }

@@ -58,3 +58,10 @@ export async function rejectionToWrite(path: string, inputs: readonly string[] =
     return causeOf(error);
   }
 }
+
+/** Whether a path leads to something. */
+export const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

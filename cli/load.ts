@@ -36,9 +36,13 @@ export function problemObjects(loaded: InvalidManifest): object[] {
   }));
 }
 
+function warningObjects({ warnings = [] }: InvalidManifest): { warnings?: object[] } {
+  return warnings.length === 0 ? {} : { warnings: warnings.map(({ path, message }) => ({ path, message })) };
+}
+
 /** Result of `platform validate --json`. */
 export function validationOf(loaded: LoadedManifest): Record<string, unknown> {
-  if (!loaded.ok) return { valid: false, problems: problemObjects(loaded) };
+  if (!loaded.ok) return { valid: false, problems: problemObjects(loaded), ...warningObjects(loaded) };
   const { apiVersion, metadata } = loaded.manifest;
   return {
     valid: true,

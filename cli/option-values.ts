@@ -1,19 +1,44 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { parseHttpUrl } from './http-url.ts';
 
-/** Parses the value of a URL option. */
+/** Parses the value of a URL option. Without a scheme it is an `http` URL. */
 export function httpUrl(value: string): URL {
-  const url = parseHttpUrl(value);
+  const url = parseHttpUrl(hasScheme(value) ? value : `http://${value}`);
   if (url === null) throw new InvalidArgumentError('Must be an http(s) URL without a query.');
   return url;
 }
 
-/** "$FILE" is empty if the shell variable is not set, so empty values are rejected. */
+/** As `httpUrl`, for a server that gets a secret: without a scheme, `https` except on this machine. */
+export function secretUrl(value: string): URL {
+  const url = httpUrl(value);
+  if (hasScheme(value) || isLoopback(url)) return url;
+  return parseHttpUrl(`https://${value}`) ?? url;
+}
+
+/** `localhost:4001` would be a URL with the scheme `localhost:`. */
+const hasScheme = (value: string): boolean => value.includes('://');
+
+/** Whether a URL is one of this machine. */
+export const isLoopback = ({ hostname }: URL): boolean =>
+  /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+
+/** Parses a score, 0 to 100. */
+export function score(value: string): number {
+  const number = /^\d{1,3}(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
+  if (!(number <= 100)) throw new InvalidArgumentError('Must be a number from 0 to 100, such as 75.');
+  return number;
+}
+
+/**
+ * "$FILE" is empty if the shell variable is not set, so empty values are rejected. Those of another command, which
+ * `platform run` starts, are its own.
+ */
 export function rejectEmptyValues(command: Command): void {
   for (const option of command.options)
     if (option.required && option.parseArg === undefined) option.argParser(notEmpty);
   // An argument with choices has its own parser, which accepts no empty value.
   const plain = command.registeredArguments.filter(({ parseArg }) => parseArg === undefined);
+  if (command.name() === 'run') return;
   for (const argument of plain)
     if (argument.variadic)
       argument.argParser((value: string, previous: string[] | undefined) => [

@@ -48,9 +48,10 @@ export async function writePolicyDirectory(
 
 const refused = (reason: string): WrittenPolicy => ({ ok: false, reason });
 
+/** Without the byte order mark and the line ends of Windows, which a rewritten file keeps. */
 async function textAt(path: string): Promise<string | null> {
   try {
-    return await readFile(path, 'utf8');
+    return new TextDecoder().decode(await readFile(path)).replaceAll('\r\n', '\n');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;

@@ -34,6 +34,24 @@ describe('platform', () => {
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
 
+  test('--help has the commands in groups, run first, with an example', async () => {
+    const { output } = await platform('--help');
+    const groups = [...output.matchAll(/^(\S.*:)\n((?: {2,}.*\n)+)/gm)].map(([, heading, lines = '']) => [
+      heading,
+      [...lines.matchAll(/^ {2}([a-z][\w-]*) /gm)].map(([, name]) => name).join(' '),
+    ]);
+    expect(groups.slice(1, -1)).toEqual([
+      ['Observe and limit the calls of an agent:', 'run observe generate-egress'],
+      ['Write a first manifest:', 'init scan'],
+      ['Check a manifest:', 'validate audit diff generate-policy'],
+      ['Check a running agent:', 'gap health evaluate'],
+      ['Convert a manifest, or generate files:', 'migrate export generate provider-status'],
+      ['Change workloads, or check a cluster:', 'inject uninject register check uninstall'],
+      ['Use it in an editor, an assistant or a shell:', 'mcp completion help'],
+    ]);
+    expect(output).toContain('Examples:\n  $ platform run -- python main.py\n');
+  });
+
   test.each(COMMAND_NAMES)('%s --help has examples and exit codes', async (command) => {
     const { output, exitCode } = await platform(`${command} --help`);
     expect(output).toMatch(
@@ -55,8 +73,7 @@ describe('platform', () => {
       'completion powershell',
       "error: command-argument value 'powershell' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.",
     ],
-    ['validate', "error: missing required argument 'file'"],
-    ['health', "error: missing required argument 'file'"],
+    ['diff', "error: missing required argument 'from'"],
     ['validate a b', "error: too many arguments for 'validate'. Expected 1 argument but got 2: a, b."],
     ['validate a --jsn', "error: unknown option '--jsn'\n(Did you mean --json?)"],
     [
@@ -65,10 +82,10 @@ describe('platform', () => {
     ],
     [
       'health a --format xml',
-      "error: option '--format <format>' argument 'xml' is invalid. Allowed choices are table, json.",
+      "error: option '--format <format>' argument 'xml' is invalid. Allowed choices are text, json.",
     ],
   ])('rejects the command line %s: %s', async (args, message) => {
-    const command = /^(?:validate|health|completion)(?= |$)/.exec(args)?.[0];
+    const command = /^(?:validate|health|diff|completion)(?= |$)/.exec(args)?.[0];
     const advice =
       command === undefined
         ? 'run platform --help for a list of commands'
@@ -102,8 +119,8 @@ describe('platform', () => {
   });
 
   test('a usage error with --json prints JSON', async () => {
-    const { output, errors, exitCode } = await platform('validate --json');
-    expect(JSON.parse(output)).toEqual({ error: "missing required argument 'file'" });
+    const { output, errors, exitCode } = await platform('diff --json');
+    expect(JSON.parse(output)).toEqual({ error: "missing required argument 'from'" });
     expect(errors).toContain('missing required argument');
     expect(exitCode).toBe(1);
   });
@@ -171,6 +188,48 @@ describe('platform validate', () => {
     );
     expect(errors).not.toContain('sk-literal');
     expect(exitCode).toBe(0);
+  });
+
+  test('warns about a literal key next to any other problem', async () => {
+    write('agent.yaml', manifestText('  tols: []\n').replace(/apiKey: .*/, 'apiKey: sk-literal'));
+    const { output, errors, exitCode } = await platform('validate agent.yaml');
+    expect({ output, exitCode }).toEqual({
+      output: 'agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
+      exitCode: 1,
+    });
+    expect(errors).toMatch(
+      /^error: agent\.yaml is not valid: 1 problem\nwarning: agent\.yaml: spec\.model\.apiKey: a secret is written/,
+    );
+    expect(JSON.parse((await platform('validate agent.yaml --json')).output)).toMatchObject({
+      problems: [{ path: 'spec.tols' }],
+      warnings: [{ path: 'spec.model.apiKey' }],
+    });
+    const { output: annotations } = await platform('validate agent.yaml --format github');
+    expect(annotations).toMatch(/^::error .*line=12.*\n::notice .*line=11,col=5.* a secret is written into/);
+    write('agent.yaml', 'apiVersion: agentspec.io/v1\nspec: { model: { apiKey: sk-literal } }\n');
+    expect((await platform('validate agent.yaml')).errors).toContain('a secret is written into the manifest');
+  });
+
+  test('--strict makes warnings problems', async () => {
+    write('agent.yaml', manifestText());
+    expect(await platform('validate agent.yaml --strict')).toEqual(await platform('validate agent.yaml'));
+    write('agent.yaml', manifestText().replace(/apiKey: .*/, 'apiKey: sk-literal'));
+    const { output, errors, exitCode } = await platform('validate agent.yaml --strict');
+    expect(output).toMatch(/^agent\.yaml:11:5 spec\.model\.apiKey: a secret is written into the manifest;/);
+    expect({ errors, exitCode }).toEqual({
+      errors: 'error: agent.yaml is not valid: 1 problem\n',
+      exitCode: 1,
+    });
+    expect(JSON.parse((await platform('validate agent.yaml --strict --json')).output)).toMatchObject({
+      valid: false,
+      problems: [{ path: 'spec.model.apiKey', line: 11, column: 5 }],
+    });
+    expect(await platform('validate agent.yaml --strict --format github')).toMatchObject({
+      output: expect.stringMatching(
+        /^::error file=agent\.yaml,line=11,col=5,title=manifest\.invalid::/,
+      ) as unknown,
+      exitCode: 1,
+    });
   });
 
   test('warns about names that a plain header cannot contain and about a cost limit without a price', async () => {

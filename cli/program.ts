@@ -1,34 +1,60 @@
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../runtime/version.ts';
 import type { AddCommand, CliContext } from './context.ts';
+import { addDefaultManifest } from './manifest-argument.ts';
 import { rejectEmptyValues } from './option-values.ts';
-import { json, type Rendered } from './rendered.ts';
+import { alignFormat, reportFileOf } from './output-options.ts';
+import { json, refusal, type Rendered } from './rendered.ts';
+import type { ReportFile } from './report-file.ts';
 
-/** In help order. A command is loaded when it runs, so that no command starts more slowly because of another one. */
-const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
-  validate: async () => (await import('./commands/validate.ts')).addValidate,
-  init: async () => (await import('./commands/init.ts')).addInit,
-  scan: async () => (await import('./commands/scan.ts')).addScan,
-  health: async () => (await import('./commands/health.ts')).addHealth,
-  audit: async () => (await import('./commands/audit.ts')).addAudit,
-  evaluate: async () => (await import('./commands/evaluate.ts')).addEvaluate,
-  run: async () => (await import('./commands/run.ts')).addRun,
-  observe: async () => (await import('./commands/observe.ts')).addObserve,
-  diff: async () => (await import('./commands/diff.ts')).addDiff,
-  migrate: async () => (await import('./commands/migrate.ts')).addMigrate,
-  export: async () => (await import('./commands/export.ts')).addExport,
-  generate: async () => (await import('./commands/generate.ts')).addGenerate,
-  'generate-policy': async () => (await import('./commands/generate-policy.ts')).addGeneratePolicy,
-  'generate-egress': async () => (await import('./commands/generate-egress.ts')).addGenerateEgress,
-  'provider-status': async () => (await import('./commands/provider-status.ts')).addProviderStatus,
-  mcp: async () => (await import('./commands/mcp.ts')).addMcp,
-  register: async () => (await import('./commands/register.ts')).addRegister,
-  inject: async () => (await import('./commands/inject.ts')).addInject,
-  uninject: async () => (await import('./commands/uninject.ts')).addUninject,
-  check: async () => (await import('./commands/check.ts')).addCheck,
-  uninstall: async () => (await import('./commands/uninstall.ts')).addUninstall,
-  completion: async () => (await import('./commands/completion.ts')).addCompletion,
+type Load = () => Promise<AddCommand>;
+
+/** By group, in help order. A command is loaded when it runs, so that no command starts more slowly because of another one. */
+const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
+  'Observe and limit the calls of an agent:': {
+    run: async () => (await import('./commands/run.ts')).addRun,
+    observe: async () => (await import('./commands/observe.ts')).addObserve,
+    'generate-egress': async () => (await import('./commands/generate-egress.ts')).addGenerateEgress,
+  },
+  'Write a first manifest:': {
+    init: async () => (await import('./commands/init.ts')).addInit,
+    scan: async () => (await import('./commands/scan.ts')).addScan,
+  },
+  'Check a manifest:': {
+    validate: async () => (await import('./commands/validate.ts')).addValidate,
+    audit: async () => (await import('./commands/audit.ts')).addAudit,
+    diff: async () => (await import('./commands/diff.ts')).addDiff,
+    'generate-policy': async () => (await import('./commands/generate-policy.ts')).addGeneratePolicy,
+  },
+  'Check a running agent:': {
+    gap: async () => (await import('./commands/gap.ts')).addGap,
+    health: async () => (await import('./commands/health.ts')).addHealth,
+    evaluate: async () => (await import('./commands/evaluate.ts')).addEvaluate,
+  },
+  'Convert a manifest, or generate files:': {
+    migrate: async () => (await import('./commands/migrate.ts')).addMigrate,
+    export: async () => (await import('./commands/export.ts')).addExport,
+    generate: async () => (await import('./commands/generate.ts')).addGenerate,
+    'provider-status': async () => (await import('./commands/provider-status.ts')).addProviderStatus,
+  },
+  'Change workloads, or check a cluster:': {
+    inject: async () => (await import('./commands/inject.ts')).addInject,
+    uninject: async () => (await import('./commands/uninject.ts')).addUninject,
+    register: async () => (await import('./commands/register.ts')).addRegister,
+    check: async () => (await import('./commands/check.ts')).addCheck,
+    uninstall: async () => (await import('./commands/uninstall.ts')).addUninstall,
+  },
+  'Use it in an editor, an assistant or a shell:': {
+    mcp: async () => (await import('./commands/mcp.ts')).addMcp,
+    completion: async () => (await import('./commands/completion.ts')).addCompletion,
+  },
 };
+
+const HEADINGS = Object.keys(GROUPS);
+
+const COMMANDS: Readonly<Record<string, Load>> = Object.fromEntries(
+  Object.values(GROUPS).flatMap((group) => Object.entries(group)),
+);
 
 /** Names in help order. */
 export const COMMAND_NAMES: readonly string[] = Object.keys(COMMANDS);
@@ -46,13 +72,27 @@ function neededCommands([name = '']: readonly string[]): Promise<AddCommand[]> {
   return Promise.all(needed.flatMap((each) => COMMANDS[each]?.() ?? []));
 }
 
-/** Runs one command line. Returns every output, including help and usage errors; writes nothing itself. */
+/** Code of an error that is not about the usage, and therefore has no advice about the help. */
+const PROBLEM = 'platform.problem';
+
+/** Runs one command line. Returns every output, including help and usage errors. */
 export async function runCommandLine(typed: readonly string[], context: CliContext): Promise<Rendered> {
   const args = withoutUnknownHelp(typed);
   const written = { output: '', errors: '' };
   let rendered: Rendered | undefined;
+  let file: ReportFile | undefined;
   const program = createProgram(await neededCommands(args), context, (result) => {
     rendered = result;
+  });
+  program.hook('preAction', async (_program, command) => {
+    alignFormat(command);
+    let problem = await addDefaultManifest(command, context);
+    const path = reportFileOf(command);
+    if (problem === null && path !== undefined) {
+      file = new (await import('./report-file.ts')).ReportFile(path, command, context);
+      problem = await file.problem();
+    }
+    if (problem !== null) throw new CommanderError(1, PROBLEM, problem);
   });
   forEachCommand(program, (command) =>
     command.exitOverride().configureOutput({
@@ -66,9 +106,12 @@ export async function runCommandLine(typed: readonly string[], context: CliConte
     await program.parseAsync(args.length === 0 ? ['--help'] : args, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
+    if (error.code === PROBLEM) return refusal(error.message, wantsJson(args));
     return usageResult(error, written, wantsJson(args));
   }
-  return rendered ?? { ...written, exitCode: 0 };
+  if (rendered === undefined) return { ...written, exitCode: 0 };
+  const { output, errors, exitCode } = file === undefined ? rendered : await file.write(rendered);
+  return { output, errors, exitCode };
 }
 
 /** `help foo` has the same error as `foo`: commander would print the help of all commands without a reason. */
@@ -80,7 +123,7 @@ function withoutUnknownHelp(args: readonly string[]): readonly string[] {
 }
 
 function wantsJson(args: readonly string[]): boolean {
-  return args.includes('--json') || /(?:^| )(?:-o|--output)[ =]?json(?: |$)/.test(args.join(' '));
+  return args.includes('--json') || /(?:^| )(?:-o|--output|--format)[ =]?json(?: |$)/.test(args.join(' '));
 }
 
 /** Help and version are not errors. A usage error goes to standard error, with `--json` also to standard output as JSON. */
@@ -108,11 +151,13 @@ function createProgram(
     .description('Checks an AI agent against its manifest, agent.yaml, and the cluster in which it runs.')
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
+    .commandsGroup(HEADINGS.at(-1) ?? '')
     .helpCommand('help [command]', 'show help for a command')
     .showHelpAfterError('(run platform --help for a list of commands)')
     .addHelpText('after', ROOT_HELP);
   for (const add of commands) add(program, context, finish);
   for (const command of program.commands) {
+    command.helpGroup(HEADINGS.find((heading) => Object.hasOwn(GROUPS[heading] ?? {}, command.name())) ?? '');
     command.showHelpAfterError(`(run platform ${command.name()} --help for usage)`);
     rejectEmptyValues(command);
   }
@@ -121,13 +166,15 @@ function createProgram(
 
 const ROOT_HELP = `
 Examples:
-  $ platform init my-agent
-  $ platform validate agent.yaml
-  $ platform health agent.yaml --fail-on warning
-  $ platform audit agent.yaml --url http://localhost:4001
-  $ platform generate agent.yaml --deploy k8s
-  $ platform generate-policy agent.yaml --out policy/my-agent
+  $ platform run -- python main.py
+  $ platform init
+  $ platform validate
+  $ platform audit --url localhost:4001
+  $ platform gap
+  $ platform generate --deploy k8s
   $ platform check
+
+A command that needs a manifest and gets none uses agent.yaml, agent.yml or agent.json in this directory.
 
 Exit codes: 0 success; 1 a problem was found, or the command line is not valid.
 Colours are used only on a terminal; NO_COLOR=1 or TERM=dumb disables them.`;

@@ -39,6 +39,8 @@ interface Row {
   file: string;
   /** Its text before. Absent: that of an earlier run, for another manifest. */
   before?: string;
+  /** A command that changes it before the test. */
+  setup?: string[];
   /** Its other text stays as it is. */
   isEdited?: true;
 }
@@ -55,6 +57,18 @@ const ROWS: Readonly<Record<string, Row>> = {
     file: 'pod.yaml',
     before: POD,
     isEdited: true,
+  },
+  'uninject --output': {
+    args: ['uninject', 'pod.yaml', '--output', 'pod.yaml'],
+    file: 'pod.yaml',
+    before: POD,
+    setup: ['inject', 'pod.yaml', '--output', 'pod.yaml'],
+    isEdited: true,
+  },
+  'inject --output to a directory': {
+    args: ['inject', 'pod.yaml', 'old.yaml', '--output', 'out'],
+    file: 'out/pod.yaml',
+    before: 'x\n',
   },
   'audit --output': {
     args: ['audit', 'agent.yaml', '--output', 'audit.json'],
@@ -112,6 +126,7 @@ beforeEach(() => {
   cwd = mkdtempSync(join(tmpdir(), 'rewritten-'));
   writeFileSync(at('agent.yaml'), MANIFEST);
   writeFileSync(at('old.yaml'), OLD);
+  writeFileSync(at('pod.yaml'), POD);
   writeFileSync(at('smoke.jsonl'), '{"input":"x","expected":"paris"}\n');
   writeFileSync(
     at('agent.py'),
@@ -135,9 +150,11 @@ async function run({ args }: Row): Promise<{ errors: string; exitCode: number }>
 }
 
 /** Writes the file that the command will replace. */
-async function prepare(row: Row, text = row.before): Promise<void> {
-  if (text !== undefined) {
-    writeFileSync(at(row.file), text);
+async function prepare(row: Row): Promise<void> {
+  if (row.before !== undefined) {
+    mkdirSync(dirname(at(row.file)), { recursive: true });
+    writeFileSync(at(row.file), row.before);
+    if (row.setup !== undefined) await run({ ...row, args: row.setup });
     return;
   }
   await run(row);
@@ -205,9 +222,10 @@ test.each(NAMES)('%s keeps a hard link', async (name) => {
   expect(read('other-name')).toBe(read(row.file));
 });
 
-test.each(EDITED)('%s keeps line ends and the byte order mark', async (name) => {
+test.each(NAMES)('%s keeps line ends and the byte order mark', async (name) => {
   const row = rowOf(name);
-  await prepare(row, `\ufeff${row.before?.replaceAll('\n', '\r\n')}`);
+  await prepare(row);
+  writeFileSync(at(row.file), `\ufeff${read(row.file).replaceAll('\n', '\r\n')}`);
   await runAndExpectChange(row);
   const text = read(row.file);
   expect(text.startsWith('\ufeff')).toBe(true);

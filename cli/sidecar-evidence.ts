@@ -1,11 +1,13 @@
 import type { Evidence } from '../core/audit/earned.ts';
 import {
   parseAuditPage,
+  parseCompliant,
   parseProofList,
   parseProofWrites,
   parseReady,
 } from '../core/audit/parse-evidence.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
+import type { Verdict } from '../core/observation/verdict.ts';
 import { PROOF_WRITES_HEADER, type ProofRecord, type ProofWrites } from '../core/proof/proof.ts';
 import { printable } from './rendered.ts';
 import {
@@ -18,7 +20,7 @@ import {
 
 /** Evidence of a sidecar about its agent, or why the request failed and what to do. */
 type EvidenceResult =
-  | { ok: true; agentName: string; evidence: Evidence }
+  | { ok: true; agentName: string; evidence: Evidence; compliant: Verdict }
   | { ok: false; reason: string; advice: string };
 
 interface EvidenceOptions {
@@ -30,7 +32,7 @@ interface EvidenceOptions {
 const PAGE = 200;
 
 /**
- * Requests checks, audit ring and proofs from the sidecar at `base`, which may end with `/platform`.
+ * Requests checks, audit ring, proofs and verdict from the sidecar at `base`, which may end with `/platform`.
  * Never rejects.
  */
 async function fetchEvidence(
@@ -38,10 +40,11 @@ async function fetchEvidence(
   { acceptLocal = false, signal }: EvidenceOptions,
 ): Promise<EvidenceResult> {
   try {
-    const [ready, guardrails, proofs] = await Promise.all([
+    const [ready, guardrails, proofs, compliant] = await Promise.all([
       requestJson(base, '/health/ready', parseReady, signal),
       observedGuardrails(base, signal),
       requestJson(base, '/proof', parseProofs, signal),
+      requestJson(base, '/gap', parseCompliant, signal),
     ]);
     const evidence = {
       checks: ready.checks,
@@ -49,7 +52,7 @@ async function fetchEvidence(
       proofs: proofs.records,
       trust: { writes: proofs.writes, acceptLocal },
     };
-    return { ok: true, agentName: ready.agentName, evidence };
+    return { ok: true, agentName: ready.agentName, evidence, compliant };
   } catch (error) {
     if (!(error instanceof SidecarFailure)) throw error;
     return { ok: false, reason: error.message, advice: error.advice };
@@ -61,7 +64,7 @@ export async function evidenceFor(
   { metadata: { name } }: Manifest,
   base: URL,
   options: EvidenceOptions = {},
-): Promise<{ ok: true; evidence: Evidence } | { ok: false; reason: string }> {
+): Promise<{ ok: true; evidence: Evidence; compliant: Verdict } | { ok: false; reason: string }> {
   const fetched = await fetchEvidence(base, options);
   if (!fetched.ok) return { ok: false, reason: `${fetched.reason}\n${fetched.advice}` };
   if (fetched.agentName === name) return fetched;

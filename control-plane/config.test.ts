@@ -15,6 +15,7 @@ const DEFAULTS = {
   RATE_LIMIT_SECONDS: 10,
   REMOTE_NAMESPACE: 'platform-remote',
   cluster: null,
+  SIDECAR_CA_FILES: null,
   sidecarImages: null,
   tls: null,
 };
@@ -59,6 +60,7 @@ test('reads every variable', () => {
       RATE_LIMIT_SECONDS: 0,
       REMOTE_NAMESPACE: 'outside',
       cluster: { kubeconfig: '/home/me/.kube/config' },
+      SIDECAR_CA_FILES: null,
       sidecarImages: null,
       tls: { certFile: '/tls/tls.crt', keyFile: '/tls/tls.key' },
     },

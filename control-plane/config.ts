@@ -19,6 +19,7 @@ import {
   type Summaries,
 } from '../runtime/env.ts';
 import { imageList, optionalImage } from '../runtime/injection-config.ts';
+import { caFiles } from '../runtime/known-cas.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
 import { DATABASE_URL_FORM, parseDatabaseUrl, type DatabaseAddress } from './stores/postgres/database-url.ts';
 import { DEFAULT_RETENTION } from './stores/sql/retention.ts';
@@ -57,6 +58,7 @@ export const CONTROL_PLANE_FIELDS = {
   ),
   SIDECAR_REPOSITORY: optionalImage,
   SIDECAR_ALLOWED_IMAGES: imageList,
+  SIDECAR_CA_FILES: caFiles,
   TLS_CERT_FILE: optionalText,
   TLS_KEY_FILE: optionalText,
   // Set by the kubelet in every container.
@@ -89,6 +91,8 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   SIDECAR_REPOSITORY:
     'Image repository of the sidecar. A pod can report for an agent only if its sidecar image is from this repository, in any version. Unset: any image.',
   SIDECAR_ALLOWED_IMAGES: 'Additional allowed sidecar images, as full references.',
+  SIDECAR_CA_FILES:
+    'PEM files with the CAs and the certificate chain of this control plane, separated by commas. A pod can report for an agent only if its annotation `platform.io/ca` contains only CAs that signed a certificate of these files. Unset: any CA. Changed files are reloaded within ten seconds.',
   TLS_CERT_FILE:
     'PEM file with the certificate and its chain. With TLS_KEY_FILE the API uses HTTPS. Changed files are reloaded within ten seconds.',
   TLS_KEY_FILE: 'PEM file with the private key of TLS_CERT_FILE. Set both or neither.',

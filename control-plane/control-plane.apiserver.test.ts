@@ -15,6 +15,7 @@ import { Secret } from '../runtime/secret.ts';
 import { apiAudit, permissionsOf } from '../testing/api-audit.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 import { injectedSpec } from '../testing/injected-spec.ts';
+import { issueCa } from '../webhook/certificates/issue.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import { CONTROL_PLANE_PERMISSIONS } from './permissions.ts';
 import { startControlPlane, type ControlPlane } from './start.ts';
@@ -114,6 +115,7 @@ const REMOTE = 'platform-remote';
       RATE_LIMIT_SECONDS: 10,
       REMOTE_NAMESPACE: REMOTE,
       cluster: { kubeconfig },
+      SIDECAR_CA_FILES: null,
       sidecarImages: null,
       tls: null,
       ...overrides,
@@ -131,9 +133,13 @@ const REMOTE = 'platform-remote';
   }
 
   /** Creates a pod with the identity parts of an injected pod; returns its UID. */
-  async function aPod(name: string, labels: Record<string, string> = { 'platform.io/agent': 'shop' }) {
+  async function aPod(
+    name: string,
+    labels: Record<string, string> = { 'platform.io/agent': 'shop' },
+    annotations: Record<string, string> = {},
+  ) {
     const { metadata } = await post<{ metadata: { uid: string } }>(`/api/v1/namespaces/${namespace}/pods`, {
-      metadata: { name, labels },
+      metadata: { name, labels, annotations },
       spec: {
         serviceAccountName: 'agent',
         automountServiceAccountToken: false,
@@ -202,19 +208,22 @@ const REMOTE = 'platform-remote';
         tokens: status!.tokens,
         costUsd: 0,
         evidence: { percent: 100, shown: 1, declared: 1 },
-        proved: 100,
+        // The heartbeat claims 100, but no proof exists.
+        proved: 67,
         compliant: { status: 'True', reason: 'Compliant', message: expect.any(String) },
         violations: 0,
         failOpen: null,
         policyMode: null,
         instances: 1,
         lastSeen: status!.lastChecked,
+        stale: false,
       },
     ]);
     expect(await get(url, `/agents/shop/gap?namespace=${namespace}`)).toMatchObject({
       score: 100,
       instance: 'shop-1',
       receivedAt: status!.lastChecked,
+      audit: { declared: 100, proved: 67 },
     });
   });
 
@@ -257,6 +266,26 @@ const REMOTE = 'platform-remote';
     ];
     for (const [token, status] of cases) expect((await push(url, token)).status).toBe(status);
     expect((await observe())?.status?.instances).toBeUndefined();
+  });
+
+  test('rejects a pod whose sidecar trusts another control plane', async () => {
+    await makeNamespace();
+    const [own, other] = await Promise.all([...Array(2)].map(() => issueCa({ now: new Date(), days: 1 })));
+    const file = join(scratch, 'ca.crt');
+    writeFileSync(file, own!.cert);
+    const url = await start({ SIDECAR_CA_FILES: [file] });
+    await makeObservation();
+    const tokenOfPod = async (name: string, ca: string) =>
+      podToken(name, await aPod(name, undefined, { 'platform.io/ca': ca }));
+    const foreign = await push(url, await tokenOfPod('foreign', own!.cert + other!.cert));
+    expect([foreign.status, await detailOf(foreign)]).toEqual([
+      403,
+      expect.stringContaining(
+        `the annotation platform.io/ca of the pod ${namespace}/foreign is not the CA of this control plane`,
+      ),
+    ]);
+    const token = await tokenOfPod('own', own!.cert);
+    await until('the heartbeat', async () => (await push(url, token)).status === 204);
   });
 
   test("stores a registered agent's key and reports in its AgentObservation, and removes them with it", async () => {
@@ -310,6 +339,8 @@ const REMOTE = 'platform-remote';
     const token = await podToken('shop-1', await aPod('shop-1'));
     // The database needs no observation. The first heartbeat after the observation exists updates the cluster.
     expect((await push(url, token, aHeartbeat({ seq: 1 }))).status).toBe(204);
+    const gap = (at: string) => get(at, `/agents/shop/gap?namespace=${namespace}`);
+    const gapBefore = await gap(url);
     await makeObservation();
     const proof = { verifiedBy: 'qa', method: 'looked' };
     const response = await fetch(`${url}/api/v1/agents/shop/proof/rule/MEM-01?namespace=${namespace}`, {
@@ -327,6 +358,10 @@ const REMOTE = 'platform-remote';
       return observation?.status?.tokens === 7 ? observation : null;
     });
     expect(status).toMatchObject({ phase: 'Healthy', score: 100, proofs: [{ ruleId: 'MEM-01', ...proof }] });
+    // The claim of the first heartbeat had no proof; the claim of the second one has.
+    expect(gapBefore).toMatchObject({ audit: { declared: 100, proved: 67 } });
+    expect(await gap(again)).toMatchObject({ audit: { declared: 100, proved: 100 } });
+    expect(status?.audit?.proved).toBe(100);
     expect(await get(again, `/agents?namespace=${namespace}`)).toMatchObject([
       { agentName: 'shop', phase: 'Healthy', score: 100, tokens: 7 },
     ]);

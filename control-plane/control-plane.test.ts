@@ -37,6 +37,7 @@ const CONFIG: ControlPlaneConfig = {
   RATE_LIMIT_SECONDS: 10,
   REMOTE_NAMESPACE: 'platform-remote',
   cluster: null,
+  SIDECAR_CA_FILES: null,
   sidecarImages: null,
   tls: null,
 };
@@ -534,6 +535,7 @@ describe('a heartbeat', () => {
         policyMode: null,
         instances: 1,
         lastSeen: '2026-03-01T10:00:00.000Z',
+        stale: false,
       },
     ]);
   });
@@ -552,7 +554,7 @@ describe('a heartbeat', () => {
           status: 'Unknown',
           reason: 'NotShown',
           message:
-            'less than 50 % of the declared items have evidence from the last 24 hours; without evidence: tool search and 1 more',
+            'send requests through the sidecar, and report tools and guardrails: evidence is below 50%, without tool search and 1 more',
         },
       },
     ]);

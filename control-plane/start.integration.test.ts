@@ -183,8 +183,29 @@ test('exits with code 1 and names DATABASE_CA_FILE if the file cannot be read', 
   expect(log()).toContain('DATABASE_CA_FILE');
 });
 
+test('reads the admin key and the URL of the database from files', async () => {
+  const [free] = await freePorts(1);
+  const file = (name: string, text: string) => {
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
+  };
+  const { url, log } = await serving({
+    PLATFORM_ADMIN_KEY: '',
+    PLATFORM_ADMIN_KEY_FILE: file('key', 'admin-key-of-a-file\n'),
+    DATABASE_URL_FILE: file('url', `postgres://app:secret-of-a-test@127.0.0.1:${free}/agents`),
+  });
+  const statusOf = async (key: string) =>
+    (await fetch(`${url}/api/v1/agents`, { headers: { 'x-admin-key': key } })).status;
+  expect([await statusOf('another-key-of-a-test'), await statusOf('admin-key-of-a-file')]).toEqual([
+    403, 503,
+  ]);
+  expect(log()).toContain('"store":"postgres"');
+  expect(log()).not.toContain('secret-of-a-test');
+});
+
 test('warns that admin routes are unavailable if no admin key is set', async () => {
-  const { log } = await serving({ PLATFORM_ADMIN_KEY: '' });
+  const absent = { PLATFORM_ADMIN_KEY_FILE: join(directory, 'none') };
+  const { log } = await serving({ PLATFORM_ADMIN_KEY: '', ...absent });
   expect(log()).toContain('admin routes and registration return 503: PLATFORM_ADMIN_KEY is not set');
 });
 

@@ -209,11 +209,18 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
         items: Array.from({ length: 100 }, item),
       },
       audit: { declared: 74, proved: 31, failed: ['MODEL-01'], suppressions: [suppression()] },
+      worst: Array.from({ length: 5 }, worst),
       issues: Array.from({ length: 50 }, issue),
       instances: Array.from({ length: 50 }, instance),
       unlisted: Array.from({ length: 950 }, unlisted),
       unlistedCount: 950,
       checks: Array.from({ length: 100 }, check),
+      conditions: [
+        {
+          ...{ type: 'Compliant', status: 'False', reason: 'GradeTooLow', message: 'the grade is below B' },
+          lastTransitionTime: '2026-01-01T00:00:00Z',
+        },
+      ],
     };
     expect(await patchStatus('full', status)).toMatchObject({ ok: true, body: { status } });
 
@@ -235,6 +242,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
       ['Score', 84, 0],
       ['Tokens', 12_345_678_901, 0],
       ['Checked', expect.stringMatching(/^1[4-9]s$/), 0],
+      ['Compliant', 'False', 1],
       ['Model', 'gpt-x', 1],
       ['Violations', 2, 1],
       ['Mode', 'off', 1],
@@ -244,6 +252,13 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
       ['Instances', 50, 1],
       ['Unlisted', 950, 1],
     ]);
+  });
+
+  test('prints the grade of an agent that no longer reports as old', async () => {
+    await create(sidecar('old'));
+    await patchStatus('old', { phase: 'Pending', grade: 'B', oldGrade: 'B (old)', score: 84 });
+    const { rows } = await tableOf<{ rows: { cells: unknown[] }[] }>('old');
+    expect(rows[0]?.cells.slice(0, 4)).toEqual(['old', 'Pending', 'B (old)', 84]);
   });
 
   test('is described by kubectl explain and found by short name and category', async () => {
@@ -291,6 +306,12 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 function issue() {
   return { severity: 'low', property: 'p', description: 'd', recommendation: 'r' };
+}
+
+function worst(_: unknown, index: number) {
+  const at = '2026-03-01T12:00:00.000Z';
+  const criticalIssues = Array.from({ length: 10 }, (_each, number) => ({ property: `p${number}`, at }));
+  return { manifestHash: `m${index}`, score: 30, grade: 'F', at, criticalIssues };
 }
 
 function evidence() {

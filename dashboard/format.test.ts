@@ -7,7 +7,8 @@ const germany = formatsFor('de-DE', 'Europe/Berlin');
 test.each([
   [us.formatNumber(1_234_567), '1,234,567'],
   [germany.formatNumber(1_234_567), '1.234.567'],
-  [us.formatCompact(12_345), '12.3K'],
+  [us.formatTime('2026-11-23T23:05:09.000Z'), 'Nov 23, 2026, 23:05:09 UTC'],
+  [us.formatTime('2026-11-23T00:05:09.000Z'), 'Nov 23, 2026, 00:05:09 UTC'],
   [us.formatUsd(12.5), '$12.50'],
   [us.formatUsd(0.0042), '$0.0042'],
   [us.formatUsd(0), '$0.00'],
@@ -38,7 +39,7 @@ describe('an age', () => {
 
 test.each([
   us.formatNumber(null),
-  us.formatCompact(undefined),
+  us.formatNumber(undefined),
   us.formatUsd(null),
   us.formatPercent(Number.NaN),
   us.formatTime(null),

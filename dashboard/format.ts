@@ -7,15 +7,13 @@ type Value = number | null | undefined;
 export interface Formats {
   /** 12,345 */
   formatNumber: (value: Value) => string;
-  /** 12.3K */
-  formatCompact: (value: Value) => string;
   /** For axes: three digits, 1.25K or 0.0004. */
   formatTick: (value: Value) => string;
   /** $0.42; amounts below one dollar have four digits. */
   formatUsd: (value: Value) => string;
   /** A share from 0 to 1: 12.5% */
   formatPercent: (share: Value) => string;
-  /** Local date and time with the zone. */
+  /** Local date and time with the zone, in 24 hours. */
   formatTime: (iso: string | null | undefined) => string;
   /** The time before `now`: 2 min. ago */
   formatAge: (iso: string | null | undefined, now: Date) => string;
@@ -33,7 +31,6 @@ const UNITS: readonly Unit[] = [
 /** Formats of a locale and a time zone; undefined: those of the browser. Formatters are created once, because that is slow. */
 export function formatsFor(locale?: string, timeZone?: string): Formats {
   const number = new Intl.NumberFormat(locale);
-  const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 });
   const tick = new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 3 });
   const usd = currency(locale, 2);
   const cents = currency(locale, 4);
@@ -47,7 +44,6 @@ export function formatsFor(locale?: string, timeZone?: string): Formats {
     isNumber(value) ? format.format(value) : NO_VALUE;
   return {
     formatNumber: numberWith(number),
-    formatCompact: numberWith(compact),
     formatTick: numberWith(tick),
     formatPercent: numberWith(percent),
     formatUsd: (value) => (isNumber(value) ? (Math.abs(value) < 1 ? cents : usd).format(value) : NO_VALUE),
@@ -70,6 +66,7 @@ const TIME_FIELDS: Intl.DateTimeFormatOptions = {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
+  hourCycle: 'h23',
   timeZoneName: 'short',
 };
 
@@ -88,8 +85,7 @@ function whenValid(iso: string | null | undefined, format: (ms: number) => strin
   return Number.isNaN(ms) ? NO_VALUE : format(ms);
 }
 
-export const { formatNumber, formatCompact, formatTick, formatUsd, formatPercent, formatTime, formatAge } =
-  formatsFor();
+export const { formatNumber, formatTick, formatUsd, formatPercent, formatTime, formatAge } = formatsFor();
 
 const ISO_TIME = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 

@@ -22,7 +22,9 @@ test('every entry for an assistant starts platform mcp with known variables', ()
   expect(entries).toHaveLength(3);
   expect(COMMAND_NAMES).toContain('mcp');
   for (const { command, args, env } of entries) {
-    expect([command, ...args].join(' ')).toMatch(/^(?:npx )?platform mcp(?: --root \S+)?$/);
+    expect([command, ...args].join(' ')).toMatch(
+      /^(?:npx -y agent-compliance|platform) mcp(?: --root \S+)?$/,
+    );
     const variables: readonly string[] = Object.values(VARIABLES);
     expect(Object.keys(env).filter((name) => !variables.includes(name))).toEqual([]);
   }

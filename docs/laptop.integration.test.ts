@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { ChildServer } from '../testing/child-server.ts';
-import { blocksUnder } from '../testing/documented-commands.ts';
+import { blocksUnder, differencesFrom } from '../testing/documented-commands.ts';
 import { isListening } from '../testing/is-listening.ts';
 
 const run = promisify(execFile);
@@ -89,23 +89,22 @@ async function typeSection(heading: string): Promise<string[]> {
   return outputs;
 }
 
-/** The lines of the blocks without a language that show output. */
-const shownUnder = (heading: string): string[] =>
-  blocksUnder(PAGE, heading).flatMap(({ language, body }) =>
-    language === '' ? body.trim().split('\n') : [],
-  );
+/** Where the outputs that the page shows in a section differ from the real ones. */
+const differences = (heading: string, real: string): string[] =>
+  blocksUnder(PAGE, heading)
+    .filter(({ language }) => language === '')
+    .flatMap(({ body }) => differencesFrom(real, body));
 
 test('creates and validates a manifest, and checks what a manifest requires', async () => {
   const [, validated, health = ''] = await typeSection('Create a manifest');
   expect(validated).toContain('valid');
-  const words = (text: string) =>
-    text.split('\n').map((line) => line.trim().split(/\s+/).slice(0, 3).join(' '));
-  for (const line of words(shownUnder('Create a manifest').join('\n'))) expect(words(health)).toContain(line);
+  expect(differences('Create a manifest', health)).toEqual([]);
 }, 120_000);
 
 test('starts the control plane and registers the agent', async () => {
   const [, registered = ''] = await typeSection('Start the control plane');
   expect(registered).toMatch(/^registered gappy as agt_\w+; its key is valid until /m);
+  expect(differences('Start the control plane', registered)).toEqual([]);
   key = /^PLATFORM_KEY=(\S+)$/m.exec(registered)?.[1] ?? '';
   expect(key).not.toBe('');
 }, 120_000);
@@ -114,13 +113,7 @@ test('starts the agent and the sidecar, which return the reports of the page', a
   await typeSection('Start an agent and its sidecar');
   const [answer, gap = '', ...others] = await typeSection('Send a request and read the reports');
   expect(answer).toContain('42');
-  expect(JSON.parse(gap)).toMatchObject({
-    score: 65,
-    grade: 'C',
-    source: 'agent-sdk',
-    issues: [{ property: 'service:orders-db' }, { property: 'auditable' }, { property: 'evaluated' }],
-    evidence: { shown: 2, declared: 5, reported: 2 },
-  });
+  expect(differences('Send a request and read the reports', gap)).toEqual([]);
   for (const other of others) expect(() => JSON.parse(other) as unknown).not.toThrow();
 }, 120_000);
 
@@ -132,7 +125,7 @@ test('a proof improves the score, and the fleet API shows it', async () => {
     const [agent] = JSON.parse(list) as { score?: number }[];
     // The list is read first: a heartbeat between the two reads changes only the gap.
     if (agent?.score === 70) {
-      expect(agent).toMatchObject({ agentName: 'gappy', grade: 'C', phase: 'Degraded' });
+      expect(differences('List the agents', list)).toEqual([]);
       expect(JSON.parse(gap)).toMatchObject({ score: 70 });
       return;
     }

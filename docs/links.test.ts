@@ -53,14 +53,13 @@ const saidIn = (files: readonly string[], pattern: RegExp): [file: string, said:
 test("every page and tool names the oldest Node.js that package.json's engines does", () => {
   const files = [...pages.filter((page) => !page.includes('decisions/')), 'Makefile', 'scripts/node-bin'];
   const said = saidIn(files, /(?:Node\.js|yours must be) (?:≥ )?(\d+(?:\.\d+)?)(?: or\s+newer| with|, npm)/g);
-  expect(new Set(said.map(([file]) => file))).toEqual(
-    new Set([
-      'CONTRIBUTING.md',
-      'README.md',
+  expect(said.map(([file]) => file)).toEqual(
+    expect.arrayContaining([
       'docs/package.md',
       'Makefile',
       'scripts/node-bin',
       'docs/guide/laptop.md',
+      'docs/guide/start.md',
     ]),
   );
   expect(said.filter(([, oldest]) => `>=${oldest}` !== engines.node)).toEqual([]);
@@ -70,4 +69,14 @@ test('every page that installs the packed file names the one that this version m
   const said = saidIn(pages, /agent-compliance-(\d[\w.-]*)\.tgz/g);
   expect(said.length).toBeGreaterThanOrEqual(3);
   expect(said.filter(([file, packed]) => packed !== version && !/^(?:CHANGELOG|e2e)/.test(file))).toEqual([]);
+});
+
+test('the doors of the start page of the site lead to pages', () => {
+  const links = saidIn(['docs/site/home.md'], /\blink: \/(docs[\w/-]+)/g).map(([, link]) => `${link}.md`);
+  expect(links.length).toBeGreaterThanOrEqual(3);
+  expect(links.filter((link) => !pages.includes(link))).toEqual([]);
+});
+
+test('the README has at most 900 words', () => {
+  expect(readFileSync(join(root, 'README.md'), 'utf8').split(/\s+/).length).toBeLessThanOrEqual(900);
 });

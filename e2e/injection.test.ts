@@ -363,6 +363,41 @@ describe('the route to the agent', () => {
   });
 });
 
+test('an invalid manifest and a missing ConfigMap are named in the observation and on the Deployment until they are corrected', async () => {
+  const [valid, broken] = lingeringDeployment('broken', image);
+  const [absentManifest, absent] = lingeringDeployment('absent', image);
+  await kubectl.apply([manifestConfigMap('broken', 'kind: Nothing\n'), broken!, absent!]);
+  const verdict = async (name: string, status: string) => {
+    const ask = () => condition('ao', name, 'ManifestValid');
+    const { answer } = await eventually(`ManifestValid of ${name}`, ask, (seen) => seen?.status === status);
+    return answer;
+  };
+  expect(await verdict('broken', 'False')).toMatchObject({
+    reason: 'ManifestInvalid',
+    message: expect.stringMatching(
+      /^ConfigMap broken-manifest: The manifest is not valid: .*agent\.yaml:1:\d+ /,
+    ),
+  });
+  expect(await verdict('absent', 'False')).toMatchObject({
+    reason: 'ManifestMissing',
+    message: expect.stringContaining('configmap "absent-manifest" not found'),
+  });
+  for (const name of ['broken', 'absent'])
+    await eventually(
+      `the Event of ${name}`,
+      () => kubectl.run('describe', 'deployment', name),
+      (text) => text.includes('ManifestInvalid') && text.includes(`ConfigMap ${name}-manifest`),
+    );
+  await kubectl.apply([valid!, absentManifest!]);
+  // A new pod is not delayed by the backoff of the failed one.
+  await kubectl.run('rollout', 'restart', 'deployment/broken', 'deployment/absent');
+  for (const name of ['broken', 'absent']) {
+    await readyOf(`deploy/${name}`);
+    expect(await verdict(name, 'True')).toMatchObject({ reason: 'ManifestInForce' });
+  }
+  await kubectl.run('delete', 'deployment', 'broken', 'absent', '--wait=false');
+});
+
 describe('with platform.io/otlp', () => {
   const [traceId, callerId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
   const attributes = [

@@ -260,7 +260,7 @@ describe('an annotated Deployment', () => {
     const tiers = Map.groupBy(answer.status?.evidence?.items ?? [], ({ tier }) => tier);
     expect(tiers.get('observed')?.map(({ kind }) => kind)).toEqual(['model', 'budget']);
     const wide = await kubectl.run('get', 'ao', AGENT, '-o', 'wide');
-    expect(wide.split('\n')[0]).toMatch(/ EVIDENCE +PROVED /);
+    expect(wide.split('\n')[0]).toMatch(/ COMPLIANT .* EVIDENCE +PROVED /);
     expect(wide.split('\n')[1]).toMatch(/ 61 +\d+ /);
   });
 

@@ -166,7 +166,7 @@ function localVolume(path: string) {
     agent = body;
     await report(1);
     const { uid, gid } = statSync(join(folder, 'control-plane.sqlite'));
-    expect({ uid, gid }).toEqual({ uid: 65532, gid: 65532 });
+    expect({ uid, gid }).toEqual({ uid: 65523, gid: 65523 });
     expect(await points('heartbeat')).toHaveLength(1);
   });
 

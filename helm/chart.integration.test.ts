@@ -9,6 +9,7 @@ import { run } from '../e2e/cluster/run.ts';
 import { OPERATOR_PERMISSIONS } from '../operator/permissions.ts';
 import { installPermissions } from '../core/diagnosis/install-permissions.ts';
 import { NO_ANSWER } from '../core/injection/names.ts';
+import { fileVariable, type EnvFields } from '../runtime/env.ts';
 import { INJECTION_FIELDS } from '../runtime/injection-config.ts';
 import { OPERATOR_FIELDS, readConfig as readOperatorConfig } from '../operator/config.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
@@ -20,7 +21,7 @@ const ROOT = join(import.meta.dirname, '..');
 /** The members that the tests check. */
 interface Rendered extends ChartObject {
   spec?: {
-    template: { spec: { containers: Container[]; securityContext: unknown; enableServiceLinks?: boolean } };
+    template: { spec: PodSpec };
     matchConditions: unknown;
     matchConstraints: { namespaceSelector: unknown };
     validationActions: string[];
@@ -31,6 +32,14 @@ interface Rendered extends ChartObject {
   stringData?: unknown;
 }
 
+interface PodSpec {
+  containers: Container[];
+  hostUsers?: boolean;
+  securityContext: { runAsUser: number };
+  enableServiceLinks?: boolean;
+  volumes?: { name: string; secret?: { secretName: string } }[];
+}
+
 interface Container {
   name: string;
   image: string;
@@ -39,7 +48,6 @@ interface Container {
 
 const VERSION = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
 
-type Fields = Readonly<Record<string, unknown>>;
 type ReadConfig = (env: Record<string, string>) => { ok: boolean };
 
 /** Variables that Node.js and SQLite read. */
@@ -52,6 +60,10 @@ const ON_POSTGRES = [
   'controlPlane.store.type=postgres',
   'controlPlane.store.postgres.existingSecret=database',
   'controlPlane.store.postgres.caKey=ca.crt',
+];
+const MIRRORED = [
+  'remote.controlPlane.url=https://fleet.example',
+  'remote.controlPlane.existingSecret=outside',
 ];
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -125,18 +137,24 @@ test('the chart and the package have the same version', () => {
       'ServiceAccount agent-compliance-operator',
       'ServiceAccount agent-compliance-test',
       'ServiceAccount agent-compliance-webhook',
+      'ValidatingAdmissionPolicy agent-compliance-annotation-warnings',
       'ValidatingAdmissionPolicy agent-compliance-canary',
       'ValidatingAdmissionPolicy agent-compliance-guard',
+      'ValidatingAdmissionPolicy agent-compliance-guard-access',
       'ValidatingAdmissionPolicy agent-compliance-guard-observations',
       'ValidatingAdmissionPolicy agent-compliance-guard-running',
       'ValidatingAdmissionPolicy agent-compliance-guard-tokens',
+      'ValidatingAdmissionPolicy agent-compliance-observations',
       'ValidatingAdmissionPolicy agent-compliance-operator-permissions',
       'ValidatingAdmissionPolicy agent-compliance-webhook-permissions',
+      'ValidatingAdmissionPolicyBinding agent-compliance-annotation-warnings',
       'ValidatingAdmissionPolicyBinding agent-compliance-canary',
       'ValidatingAdmissionPolicyBinding agent-compliance-guard',
+      'ValidatingAdmissionPolicyBinding agent-compliance-guard-access',
       'ValidatingAdmissionPolicyBinding agent-compliance-guard-observations',
       'ValidatingAdmissionPolicyBinding agent-compliance-guard-running',
       'ValidatingAdmissionPolicyBinding agent-compliance-guard-tokens',
+      'ValidatingAdmissionPolicyBinding agent-compliance-observations',
       'ValidatingAdmissionPolicyBinding agent-compliance-operator-permissions',
       'ValidatingAdmissionPolicyBinding agent-compliance-webhook-permissions',
     ]);
@@ -181,7 +199,7 @@ test('the chart and the package have the same version', () => {
         );
     };
     const [one, two] = [await names('one'), await names('two')];
-    expect(one.length).toBe(52);
+    expect(one.length).toBe(58);
     expect(one.filter((name) => two.includes(name))).toEqual([]);
   });
 
@@ -189,7 +207,6 @@ test('the chart and the package have the same version', () => {
     for (const object of (await render<Rendered>()).filter(({ kind }) => kind === 'Deployment')) {
       expect(object.spec?.template.spec.securityContext).toMatchObject({
         runAsNonRoot: true,
-        runAsUser: 65532,
         seccompProfile: { type: 'RuntimeDefault' },
       });
       // Else a Service named `kubernetes` would replace KUBERNETES_SERVICE_HOST.
@@ -209,8 +226,61 @@ test('the chart and the package have the same version', () => {
     }
   });
 
-  test.each<[part: string, Fields, ReadConfig, set: string[]]>([
+  /** The specs of the product's pods, by part. */
+  const podSpecs = (objects: Rendered[]): Map<string, PodSpec> =>
+    new Map(
+      objects
+        .filter(({ kind }) => kind === 'Deployment' || kind === 'Pod')
+        .map(({ metadata, spec }) => [
+          metadata.labels['app.kubernetes.io/component'] ?? '',
+          spec?.template?.spec ?? (spec as unknown as PodSpec),
+        ]),
+    );
+
+  test('each part has a user of its own, which is not the user of the sidecars', async () => {
+    const users = new Map(
+      [...podSpecs(await render<Rendered>())].map(([part, pod]) => [part, pod.securityContext]),
+    );
+    const [...parts] = users.keys();
+    expect(parts.sort()).toEqual(['control-plane', 'operator', 'test', 'webhook']);
+    const ids = [...users.values()].map(({ runAsUser }) => runAsUser);
+    expect(new Set([...ids, 65532]).size).toBe(5);
+    for (const [, security] of users)
+      expect(security).toMatchObject({
+        runAsGroup: security.runAsUser,
+        fsGroup: security.runAsUser,
+      });
+    // A user namespace has the IDs up to 65535, and 61184 to 65519 belong to services of systemd.
+    expect(ids.filter((id) => id < 65520 || id > 65533)).toEqual([]);
+  });
+
+  test.each([
+    ['auto', undefined],
+    ['true', false],
+    ['false', undefined],
+  ])('without a cluster, userNamespaces=%s sets hostUsers to %s in every pod', async (value, hostUsers) => {
+    const pods = podSpecs(await render<Rendered>(`userNamespaces=${value}`));
+    expect([...pods.values()].map((pod) => pod.hostUsers)).toEqual(Array(4).fill(hostUsers));
+  });
+
+  test('only the group of a part can read the files of its Secrets', async () => {
+    const pods = podSpecs(await render<Rendered>(...ON_POSTGRES, ...MIRRORED));
+    const secrets = ['operator', 'control-plane'].flatMap((part) =>
+      (pods.get(part)?.volumes ?? []).flatMap(({ secret }) => (secret ? [secret] : [])),
+    );
+    expect(secrets.map(({ secretName }) => secretName)).toEqual([
+      'agent-compliance-control-plane-tls',
+      'outside',
+      'agent-compliance-control-plane-tls',
+      'agent-compliance-admin',
+      'database',
+    ]);
+    for (const secret of secrets) expect(secret).toMatchObject({ defaultMode: 0o440 });
+  });
+
+  test.each<[part: string, EnvFields, ReadConfig, set: string[]]>([
     ['operator', OPERATOR_FIELDS, readOperatorConfig, []],
+    ['operator', OPERATOR_FIELDS, readOperatorConfig, MIRRORED],
     ['webhook', WEBHOOK_FIELDS, readWebhookConfig, []],
     ['control-plane', CONTROL_PLANE_FIELDS, readControlPlaneConfig, []],
     ['control-plane', CONTROL_PLANE_FIELDS, readControlPlaneConfig, ['controlPlane.store.type=sqlite']],
@@ -219,15 +289,24 @@ test('the chart and the package have the same version', () => {
     'the process %s reads and accepts all variables of its environment (%#)',
     async (part, fields, readConfig, set) => {
       const { env } = containersOf(await render<Rendered>(...set)).find(({ name }) => name === part)!;
-      const known = [...Object.keys(fields), ...READ_BY_LIBRARIES];
+      const secrets = Object.keys(fields).filter((name) => fields[name]?.secret);
+      const files = new Map(secrets.map((name) => [fileVariable(name), name]));
+      const known = [...Object.keys(fields), ...files.keys(), ...READ_BY_LIBRARIES];
       expect(env.map(({ name }) => name).filter((name) => !known.includes(name))).toEqual([]);
-      const given = env.map(({ name, value }): [string, string] => [
-        name,
-        value ?? FROM_SECRETS[name] ?? 'from-a-field-or-a-secret',
-      ]);
-      expect(readConfig({ ...Object.fromEntries(given), KUBERNETES_SERVICE_HOST: '10.0.0.1' })).toMatchObject(
-        { ok: true },
-      );
+      // No key is in an environment.
+      expect(env.map(({ name }) => name).filter((name) => secrets.includes(name))).toEqual([]);
+      expect(env.filter(({ valueFrom }) => valueFrom && !('fieldRef' in valueFrom))).toEqual([]);
+      const given = env.map(({ name, value }): [string, string] => {
+        const secret = files.get(name);
+        if (secret !== undefined) return [secret, FROM_SECRETS[secret] ?? 'from-a-file-of-a-secret'];
+        return [name, value ?? (name === 'POD_IP' ? '10.0.0.2' : 'from-a-field')];
+      });
+      expect(
+        readConfig({
+          ...Object.fromEntries(given),
+          KUBERNETES_SERVICE_HOST: '10.0.0.1',
+        }),
+      ).toMatchObject({ ok: true });
     },
   );
 
@@ -281,7 +360,16 @@ test('the chart and the package have the same version', () => {
     expect(webhook?.clientConfig.caBundle).toBeUndefined();
   });
 
-  test('excludes namespaces from both the webhook and the guard', async () => {
+  test('no policy uses a CEL function that the oldest supported Kubernetes does not have', async () => {
+    const policies = (await render()).filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
+    expect(policies.length).toBeGreaterThan(0);
+    // The lists of cel-go; Kubernetes has them since 1.34.
+    expect(JSON.stringify(policies)).not.toMatch(
+      /[.](distinct|first|flatten|last|reverse|slice|sort|sortBy)[(]/,
+    );
+  });
+
+  test('excludes namespaces from the webhook, the guard and the warnings', async () => {
     const objects = await render<Rendered>('webhook.excludedNamespaces={legacy}');
     const webhook = find(objects, 'MutatingWebhookConfiguration', 'agent-compliance');
     const guard = find(objects, 'ValidatingAdmissionPolicy', 'agent-compliance-guard');
@@ -296,6 +384,21 @@ test('the chart and the package have the same version', () => {
     };
     expect(webhook.webhooks?.[0]?.namespaceSelector).toEqual(selector);
     expect(guard.spec?.matchConstraints.namespaceSelector).toEqual(selector);
+    const warnings = find(objects, 'ValidatingAdmissionPolicy', 'agent-compliance-annotation-warnings');
+    expect(warnings.spec?.matchConstraints.namespaceSelector).toEqual(selector);
+  });
+
+  test('the policy for warnings never rejects, whatever guard.action is, and can be turned off', async () => {
+    const of = async (...set: string[]) =>
+      (await render<Rendered>(...set)).filter(({ metadata }) =>
+        metadata.name.endsWith('-annotation-warnings'),
+      );
+    for (const action of ['deny', 'warn', 'off']) {
+      const [policy, binding] = await of(`guard.action=${action}`);
+      expect(policy?.spec).toMatchObject({ failurePolicy: 'Ignore' });
+      expect(binding?.spec).toMatchObject({ validationActions: ['Warn'] });
+    }
+    expect(await of('webhook.annotationWarnings=false')).toEqual([]);
   });
 
   test.each([
@@ -310,29 +413,29 @@ test('the chart and the package have the same version', () => {
     expect(bindings.map((binding) => binding.spec?.validationActions)).toEqual(actions);
   });
 
-  test.each<[string[], unknown, string[]]>([
-    [[], { name: 'agent-compliance-admin', key: 'admin-key', optional: true }, []],
+  test.each<[string[], [secret: string, key: string, optional: boolean], string[]]>([
+    [[], ['agent-compliance-admin', 'admin-key', true], []],
     [
       ['adminKey.value=a-key-of-sixteen-characters'],
-      { name: 'agent-compliance-admin', key: 'admin-key', optional: true },
+      ['agent-compliance-admin', 'admin-key', true],
       ['agent-compliance-admin'],
     ],
-    [
-      ['adminKey.existingSecret=mine', 'adminKey.secretKey=k'],
-      { name: 'mine', key: 'k', optional: false },
-      [],
-    ],
-    [
-      ['adminKey.generate=true'],
-      { name: 'agent-compliance-admin', key: 'admin-key', optional: false },
-      ['agent-compliance-admin'],
-    ],
-  ])('the admin key with %j comes from %j', async (set, reference, secrets) => {
+    [['adminKey.existingSecret=mine', 'adminKey.secretKey=k'], ['mine', 'k', false], []],
+    [['adminKey.generate=true'], ['agent-compliance-admin', 'admin-key', false], ['agent-compliance-admin']],
+  ])('the admin key with %j comes from %j', async (set, [secretName, key, optional], secrets) => {
     const objects = await render<Rendered>(...set);
     const env = containersOf(objects).find(({ name }) => name === 'control-plane')?.env;
-    expect(env?.find(({ name }) => name === 'PLATFORM_ADMIN_KEY')).toEqual({
-      name: 'PLATFORM_ADMIN_KEY',
-      valueFrom: { secretKeyRef: reference },
+    expect(env?.find(({ name }) => name === 'PLATFORM_ADMIN_KEY_FILE')?.value).toBe(
+      '/var/run/secrets/admin/key',
+    );
+    expect(podSpecs(objects).get('control-plane')?.volumes).toContainEqual({
+      name: 'admin',
+      secret: {
+        secretName,
+        optional,
+        defaultMode: 0o440,
+        items: [{ key, path: 'key' }],
+      },
     });
     const created = objects.filter(
       ({ kind, metadata }) => kind === 'Secret' && !metadata.name.endsWith('-tls'),

@@ -99,6 +99,11 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
   };
 }
 
+/** As many labels, one of them the label of an agent. */
+const labels = (count: number): Record<string, string> =>
+  Object.fromEntries([...Array(count).keys()].map((n) => [n === 0 ? 'platform.io/agent' : `l-${n}`, 'x']));
+const CONTROL_PLANE = 'agent-compliance-control-plane';
+
 (whyNoControlPlane() ? describe.skip : describe)('the guard', () => {
   let control: ControlPlane;
   let client: KubeClient;
@@ -158,6 +163,8 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       await kubectl(['create', 'serviceaccount', 'default', '-n', name]);
     }
     await kubectl(['create', 'serviceaccount', 'default', '-n', 'kube-system']);
+    const old = opted({ initContainers: [sidecar()] });
+    await store({ ...old, metadata: { ...old.metadata, name: 'old', labels: labels(150) } });
     await guard('deny', ({ stderr }) => stderr.includes(UNAVAILABLE));
   });
   afterAll(async () => {
@@ -500,7 +507,17 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       { resources: { requests: GENUINE.resources?.requests } },
       'platform-sidecar.resources',
     ],
-    ['requests no CPU', withResources('requests', { cpu: '0' }), 'platform-sidecar.resources'],
+    [
+      'has a CPU limit, but no memory limit',
+      { resources: { requests: GENUINE.resources?.requests, limits: { cpu: '1' } } },
+      'platform-sidecar.resources',
+    ],
+    [
+      'requests no CPU',
+      { resources: { requests: { memory: '96Mi' }, limits: { memory: '192Mi' } } },
+      'platform-sidecar.resources',
+    ],
+    ['requests zero CPU', withResources('requests', { cpu: '0' }), 'platform-sidecar.resources'],
     [
       'requests huge pages',
       withResources('limits', { 'hugepages-2Mi': '2Mi' }),
@@ -615,6 +632,91 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     expect(stderr).toContain('with shareProcessNamespace, other containers could stop the sidecar');
   });
 
+  test.each(['5m', '1', '64'])('admits the CPU limit %s, and no CPU limit', async (cpu) => {
+    const limits = withResources('limits', { cpu });
+    expect(await create(opted({ initContainers: [sidecar(limits)] }))).toEqual({ code: 0, stderr: '' });
+    expect(GENUINE.resources?.limits).toEqual({ memory: '192Mi' });
+    expect(await create(opted({ initContainers: [sidecar()] }))).toEqual({ code: 0, stderr: '' });
+  });
+
+  test('rejects a pod in the process namespace of the node', async () => {
+    const { stderr } = await create(opted({ initContainers: [sidecar()], hostPID: true }));
+    expect(stderr).toContain('with hostPID, other containers could stop the sidecar and read its files');
+  });
+
+  const alias = (...hostnames: string[]): Spec => ({
+    initContainers: [sidecar()],
+    hostAliases: [
+      { ip: '10.0.0.1', hostnames: ['db'] },
+      { ip: '10.0.0.2', hostnames: ['other', ...hostnames] },
+    ],
+  });
+
+  test.each<[string, Spec]>([
+    ...['', '.platform-system', '.platform-system.svc', '.platform-system.svc.cluster.local', '.x'].map(
+      (rest): [string, Spec] => [`hostAliases for ${CONTROL_PLANE}${rest}`, alias(`${CONTROL_PLANE}${rest}`)],
+    ),
+    [
+      'hostnameOverride',
+      { initContainers: [sidecar()], hostnameOverride: `${CONTROL_PLANE}.platform-system.svc` },
+    ],
+  ])('rejects a pod that renames the control plane by %s', async (_what, spec) => {
+    expect((await create(opted(spec))).stderr).toContain(
+      `hostAliases and hostnameOverride must not contain a name of the control plane (${CONTROL_PLANE})`,
+    );
+  });
+
+  test('admits other host aliases', async () => {
+    const others = alias(`${CONTROL_PLANE}-2`, `my.${CONTROL_PLANE}`);
+    expect(await create(opted(others))).toEqual({ code: 0, stderr: '' });
+  });
+
+  describe('the number of labels', () => {
+    const TOO_MANY = 'a pod of an agent may have at most 100 labels';
+    const withLabels = (count: number, name = 'x') => {
+      const object = opted({ initContainers: [sidecar()] });
+      return { ...object, metadata: { ...object.metadata, name, labels: labels(count) } };
+    };
+
+    test('of an agent is at most 100', async () => {
+      expect(await create(withLabels(100))).toEqual({ code: 0, stderr: '' });
+      expect((await create(withLabels(101))).stderr).toContain(TOO_MANY);
+    });
+
+    test('of other pods has no limit, but these pods cannot opt in', async () => {
+      const { 'platform.io/agent': _, ...others } = labels(300);
+      await store({ ...pod({}), metadata: { name: 'many', labels: others } });
+      expect(await change('many', { metadata: { labels: { more: 'x' } } })).toMatchObject({ code: 0 });
+      const optIn = { metadata: { annotations: { 'platform.io/inject': 'true' } } };
+      expect((await change('many', optIn)).stderr).toContain(TOO_MANY);
+    });
+
+    test('of other pods never blocks their updates', async () => {
+      const { 'platform.io/agent': _, ...others } = labels(300);
+      const spec = {
+        initContainers: [{ name: 'platform-sidecar', image: 'busybox', restartPolicy: 'Always' }],
+      };
+      await store({ ...pod({}, spec), metadata: { name: 'theirs', labels: others } });
+      const update = { status: { reason: 'Busy' } };
+      expect(await change('theirs', update, ['--subresource=status'])).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    test('does not grow beyond 100 later', async () => {
+      await store(withLabels(100, 'full'));
+      for (const subresource of [[], ['--subresource=status']])
+        expect((await change('full', { metadata: { labels: { more: 'x' } } }, subresource)).stderr).toContain(
+          TOO_MANY,
+        );
+    });
+
+    test('of an older pod may only become smaller', async () => {
+      expect((await change('old', { metadata: { labels: { more: 'x' } } })).stderr).toContain(TOO_MANY);
+      expect(await change('old', { metadata: { finalizers: ['a/b'] } })).toMatchObject({ code: 0 });
+      expect(await change('old', { metadata: { labels: { 'l-1': null } } })).toMatchObject({ code: 0 });
+      expect(await change('old', { metadata: { finalizers: null } })).toMatchObject({ code: 0 });
+    });
+  });
+
   test('admits fields that the API server and other plugins add', async () => {
     const change = {
       imagePullPolicy: 'Always',
@@ -658,8 +760,8 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       expect((await create(opted({}, { [row.name]: value }))).stderr).toContain(UNAVAILABLE);
   });
 
-  const change = (name: string, patch: object, type = 'strategic') =>
-    kubectl(['patch', '-n', 'team', 'pod', name, `--type=${type}`, '-p', JSON.stringify(patch)]);
+  const change = (name: string, patch: object, more: string[] = []) =>
+    kubectl(['patch', '-n', 'team', 'pod', name, '-p', JSON.stringify(patch), ...more]);
   const imageOf = (image: string, name = 'platform-sidecar') => ({
     spec: { initContainers: [{ name, image }] },
   });
@@ -737,6 +839,11 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       expect((await change('labelled', label(null))).stderr).toContain(
         'or removed while the pod has the sidecar',
       );
+      for (const name of ['bare', 'labelled'])
+        expect((await change(name, label('pay'), ['--subresource=status'])).stderr).toContain(later);
+      // The API server rejects the annotation of a mirror pod, which is not checked at creation.
+      const mirror = { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } };
+      expect((await change('bare', mirror, ['--subresource=status'])).code).toBe(1);
       expect(await change('labelled', { metadata: { labels: { other: 'x' } } })).toMatchObject({ code: 0 });
     });
 
@@ -766,10 +873,13 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       const injected = opted({ initContainers: [sidecar()] }, { 'platform.io/ca': 'of the product' });
       injected.metadata.name = 'trusting';
       await store(injected);
-      for (const value of ["of the agent's author", null])
-        expect((await change('trusting', ca(value))).stderr).toContain(
-          'the injector sets the annotation platform.io/ca when a pod is created',
-        );
+      for (const subresource of [[], ['--subresource=status']])
+        for (const value of ["of the agent's author", null])
+          expect((await change('trusting', ca(value), subresource)).stderr).toContain(
+            'the injector sets the annotation platform.io/ca when a pod is created',
+          );
+      const other = { status: { reason: 'Busy' } };
+      expect(await change('trusting', other, ['--subresource=status'])).toMatchObject({ code: 0 });
       const bare = { ...pod(undefined), metadata: { name: 'unlabelled' } };
       await store(bare);
       expect(await change('unlabelled', ca('of another author'))).toMatchObject({ code: 0 });
@@ -827,6 +937,123 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       'the memory limit of the sidecar must be at least twice the heap size that it was started with',
     );
     expect(await rejectionOf('resize', limited('192Mi'))).toBe('');
+  });
+
+  describe('access to a running pod', () => {
+    const path = '/api/v1/namespaces/team/pods/reached';
+    const post = async (url: string, body?: object, query: Record<string, string> = {}) => {
+      const answer = await client.send({ method: 'POST', path: url, query, ...(body && { body }) });
+      return answer.ok ? '' : answer.message;
+    };
+    const exec = (container: string, subresource = 'exec') =>
+      post(`${path}/${subresource}`, undefined, { container, command: 'true', stdout: 'true' });
+    const NOT_EXEC = 'exec and attach are not allowed in the container platform-sidecar';
+
+    beforeAll(async () => {
+      const object = opted({ initContainers: [sidecar()] });
+      await store({ ...object, metadata: { ...object.metadata, name: 'reached' } });
+      // The test's user is in system:masters.
+      await guard('deny', ({ code }) => code === 0, object, 'guard.alsoAllowed.execGroups={debuggers}');
+      for (const end = performance.now() + 120_000; !(await exec('platform-sidecar')).includes(NOT_EXEC);) {
+        if (performance.now() > end) throw new Error('the guard of exec is not active');
+        await delay(100);
+      }
+    });
+
+    test.each(['platform-sidecar', 'platform-opa', 'platform-policy'])(
+      'rejects exec and attach in the container %s',
+      async (container) => {
+        for (const subresource of ['exec', 'attach'])
+          expect(await exec(container, subresource)).toContain(
+            `pod reached: exec and attach are not allowed in the container ${container}, because they could read its identity token: use kubectl logs`,
+          );
+      },
+    );
+
+    test('allows exec and attach in other containers, port-forward and the proxy', async () => {
+      // No kubelet runs here, so the API server fails after the admission.
+      const unscheduled = 'pod reached does not have a host assigned';
+      for (const subresource of ['exec', 'attach'])
+        for (const container of ['', 'agent'])
+          expect(await exec(container, subresource)).toContain(unscheduled);
+      expect(await post(`${path}/portforward`, undefined, { ports: '4001' })).toContain(unscheduled);
+      expect(await post(`${path}:4001/proxy`)).not.toContain('denied');
+    });
+
+    test('allows exec in the sidecar to a group of the chart value', async () => {
+      const args = ['exec', '-n', 'team', 'reached', '-c', 'platform-sidecar', '--as', 'bob'];
+      const groups = ['--as-group', 'debuggers', '--as-group', 'system:masters'];
+      expect((await kubectl([...args, ...groups, '--', 'true'])).stderr).toContain('does not have a host');
+      const { stderr } = await kubectl([...args, '--as-group', 'system:masters', '--', 'true']);
+      expect(stderr).toContain(NOT_EXEC);
+    });
+
+    test.each<[string, object]>([
+      ['an annotation of the product', { annotations: { 'platform.io/ca': 'of another author' } }],
+      ['a label of the product', { labels: { 'platform.io/agent': 'pay' } }],
+      ['too many labels', { labels: Object.fromEntries(Object.entries(labels(102)).slice(1)) }],
+      ['the annotation of a mirror pod', { annotations: { 'kubernetes.io/config.mirror': 'x' } }],
+    ])('rejects a binding to a node with %s', async (_what, metadata) => {
+      const target = { apiVersion: 'v1', kind: 'Node', name: 'n' };
+      const binding = {
+        apiVersion: 'v1',
+        kind: 'Binding',
+        metadata: { name: 'reached', ...metadata },
+        target,
+      };
+      for (const url of [`${path}/binding`, '/api/v1/namespaces/team/bindings'])
+        expect(await post(url, binding)).toContain(
+          'a binding must not have labels or annotations of platform.io',
+        );
+    });
+
+    test('allows other bindings', async () => {
+      const object = opted({ initContainers: [sidecar()] });
+      await store({ ...object, metadata: { ...object.metadata, name: 'bound' } });
+      const metadata = { name: 'bound', annotations: { 'scheduler.example/zone': 'a' } };
+      const target = { apiVersion: 'v1', kind: 'Node', name: 'n' };
+      const binding = { apiVersion: 'v1', kind: 'Binding', metadata, target };
+      expect(await post('/api/v1/namespaces/team/pods/bound/binding', binding)).toBe('');
+    });
+
+    // The API server drops metadata here. Should a version write it, the guard has to check it.
+    test.each<[string, object]>([
+      ['ephemeralcontainers', { spec: { ephemeralContainers: [{ name: 'debug', image: 'busybox' }] } }],
+      [
+        'resize',
+        { spec: { initContainers: [{ name: 'platform-sidecar', resources: { requests: { cpu: '30m' } } }] } },
+      ],
+    ])('the subresource %s changes no metadata', async (subresource, change) => {
+      const metadata = {
+        labels: { 'platform.io/agent': 'pay', ...labels(200) },
+        annotations: { 'platform.io/ca': 'of another author', mine: 'x' },
+      };
+      const contentType = 'application/strategic-merge-patch+json';
+      const body = { ...change, metadata };
+      const answer = await client.send<{ metadata: object }>({
+        ...{ method: 'PATCH', path: `${path}/${subresource}`, body, contentType },
+      });
+      expect(answer.ok).toBe(true);
+      expect(answer.ok && answer.body.metadata).toMatchObject({
+        labels: { 'platform.io/agent': 'x' },
+        annotations: { 'platform.io/inject': 'true' },
+      });
+      expect(answer.ok && Object.keys((answer.body.metadata as { labels: object }).labels)).toHaveLength(1);
+    });
+  });
+
+  describe('without sidecars of manually written manifests', () => {
+    const MANUAL = 'a sidecar in a manually written manifest is not allowed in this cluster';
+    const manual = {
+      ...pod(undefined, { initContainers: [sidecar()], volumes: VOLUMES }),
+      metadata: { name: 'x', labels: { 'platform.io/agent': 'x' } },
+    };
+
+    test('rejects them, and admits injected pods', async () => {
+      expect(await create(manual)).toEqual({ code: 0, stderr: '' });
+      await guard('deny', ({ stderr }) => stderr.includes(MANUAL), manual, 'guard.allowManualSidecars=false');
+      expect(await create(opted({ initContainers: [sidecar()] }))).toEqual({ code: 0, stderr: '' });
+    });
   });
 
   describe('a token of a ServiceAccount', () => {

@@ -123,6 +123,48 @@ interface Workload extends ChartObject {
       }).toEqual({ secret: '{"tls.crt":"aGVsbG8="}', trust: CA_BUNDLE, leader: 'me' });
     });
 
+    test('has user namespaces if every node supports them', async () => {
+      const node = (name: string, kernelVersion: string, userNamespaces: boolean, os = 'linux') => ({
+        ...{ apiVersion: 'v1', kind: 'Node', metadata: { name } },
+        status: {
+          nodeInfo: { kernelVersion, operatingSystem: os },
+          runtimeHandlers: [
+            { name: '', features: { userNamespaces } },
+            { name: 'sandbox', features: { userNamespaces: true } },
+          ],
+        },
+      });
+      const setNode = (object: object) =>
+        ok(
+          kubectl(
+            ['apply', '--server-side', '--force-conflicts', '--validate=false', '-f', '-'],
+            JSON.stringify(object),
+          ).then(() =>
+            kubectl(
+              ['apply', '--server-side', '--force-conflicts', '--subresource=status', '-f', '-'],
+              JSON.stringify(object),
+            ),
+          ),
+        );
+      const podsWith = async (...set: string[]) => {
+        const args = ['template', RELEASE, CHART, '--dry-run=server', '--kube-version', '1.36.0'];
+        return (await ok(helm([...args, ...REQUIRED, ...set]))).stdout.split('hostUsers: false').length - 1;
+      };
+      expect(await podsWith()).toBe(0);
+      await setNode(node('one', '6.18.4-cloud', true));
+      await setNode(node('other', '10.0.26100', false, 'windows'));
+      expect(await podsWith()).toBe(4);
+      expect(await podsWith('--set', 'userNamespaces=false')).toBe(0);
+      await setNode(node('two', '6.2.0-37-generic', true));
+      expect(await podsWith()).toBe(0);
+      await setNode(node('two', '6.3.0', false));
+      expect(await podsWith()).toBe(0);
+      expect(await podsWith('--set', 'userNamespaces=true')).toBe(4);
+      await setNode(node('two', '6.3.0', true));
+      expect(await podsWith()).toBe(4);
+      await ok(kubectl(['delete', 'node', 'one', 'two', 'other']));
+    });
+
     const CLAIM = 'persistentvolumeclaim/agent-compliance-control-plane-data';
     const DATABASE = 'controlPlane.store.type=postgres,controlPlane.store.postgres.existingSecret=database';
 

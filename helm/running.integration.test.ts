@@ -138,6 +138,10 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
     const webhook = policies.find((each) => partOf(each) === 'webhook');
     expect(webhook?.spec.ingress[0]?.from?.[0]).toEqual({ ipBlock: { cidr: '10.0.0.1/32' } });
     expect(webhook?.spec.egress[1]).toMatchObject({ to: [{ ipBlock: { cidr: '10.0.0.1/32' } }] });
+    // A replica of an earlier version hands over its reviews.
+    const replicas = { podSelector: webhook?.spec.podSelector };
+    expect(webhook?.spec.ingress[0]?.from).toContainEqual(replicas);
+    expect(webhook?.spec.egress).toContainEqual({ ports: [{ port: 9443, protocol: 'TCP' }], to: [replicas] });
     // `platform check` connects through the API server.
     for (const part of ['operator', 'control-plane'])
       expect(policies.find((each) => partOf(each) === part)?.spec.ingress[0]?.from).toContainEqual({

@@ -174,6 +174,10 @@ const OPERATOR_MAY_NOT: Attack[] = [
 ];
 
 const WEBHOOK_MAY: Row[] = [
+  [
+    'reads a ReplicaSet of the release',
+    { method: 'GET', path: `${APPS}/${RELEASE_NAMESPACE}/replicasets/x` },
+  ],
   ['sets the caBundle', configure({ ...bundle, value: Buffer.from('x').toString('base64') })],
   ['clears the caBundle', configure(bundle)],
   [
@@ -255,6 +259,7 @@ const WEBHOOK_MAY_NOT: Attack[] = [
   ],
   ['reads pods', { method: 'GET', path: '/api/v1/namespaces/team/pods' }, BY_ROLE],
   ['annotates a ReplicaSet for a retry', patch(SET_IN('team'), retry), BY_ROLE],
+  ['reads a ReplicaSet of a team', { method: 'GET', path: SET_IN('team') }, BY_ROLE],
 ];
 
 const OBSERVATIONS = '/apis/platform.io/v1/namespaces';
@@ -378,7 +383,7 @@ const PARTS = {
         apiVersion: 'platform.io/v1',
         kind: 'AgentObservation',
         metadata: { name: 'x', namespace: 'team' },
-        spec: { source: 'remote' },
+        spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' } },
       },
       { apiVersion: 'v1', kind: 'Pod', ...POD, metadata: { name: 'x', namespace: 'team' } },
     );

@@ -39,8 +39,8 @@ async function storeOf(...set: string[]) {
     replicas,
     strategy,
     env: Object.fromEntries(variables.map(({ name, value, valueFrom }) => [name, value ?? valueFrom])),
-    mounts: container!.volumeMounts.filter(({ name }) => name !== 'tls'),
-    volumes: template.spec.volumes.filter(({ name }) => name !== 'tls'),
+    mounts: container!.volumeMounts.filter(({ name }) => !['tls', 'admin'].includes(name)),
+    volumes: template.spec.volumes.filter(({ name }) => !['tls', 'admin'].includes(name)),
     claims: objects.filter(({ kind }) => kind === 'PersistentVolumeClaim'),
     budgets: objects.filter(({ kind, metadata }) => kind === 'PodDisruptionBudget' && metadata.name === NAME),
     security: template.spec.securityContext,
@@ -72,7 +72,7 @@ const RETENTION = {
     });
     expect(store.env).toEqual({ STORE: 'sqlite', DATA_DIR: '/data', SQLITE_TMPDIR: '/data', ...RETENTION });
     // The kubelet makes the volume writable for this group.
-    expect(store.security).toMatchObject({ runAsNonRoot: true, runAsUser: 65532, fsGroup: 65532 });
+    expect(store.security).toMatchObject({ runAsNonRoot: true, runAsUser: 65523, fsGroup: 65523 });
     expect(store.claims).toEqual([
       {
         apiVersion: 'v1',
@@ -111,18 +111,32 @@ const RETENTION = {
     });
   });
 
-  test('postgres reads the URL from the Secret, and mounts nothing without CA certificates', async () => {
+  test('postgres reads the URL from a file that only its group can read', async () => {
     const store = await storeOf(...POSTGRES);
-    expect(store).toMatchObject({ strategy: ROLLING, mounts: [], volumes: [], claims: [] });
+    const items = [{ key: 'url', path: 'url' }];
+    expect(store).toMatchObject({ strategy: ROLLING, claims: [] });
+    expect(store.mounts).toEqual([
+      {
+        name: 'database',
+        mountPath: '/var/run/secrets/database',
+        readOnly: true,
+      },
+    ]);
+    expect(store.volumes).toEqual([
+      {
+        name: 'database',
+        secret: { secretName: 'database', defaultMode: 0o440, items },
+      },
+    ]);
     expect(store.env).toEqual({
       STORE: 'postgres',
-      DATABASE_URL: { secretKeyRef: { name: 'database', key: 'url' } },
+      DATABASE_URL_FILE: '/var/run/secrets/database/url',
       DATABASE_POOL: '10',
       ...RETENTION,
     });
   });
 
-  test('postgres mounts only the CA certificates of the Secret', async () => {
+  test('postgres mounts only the URL and the CA certificates of the Secret', async () => {
     const store = await storeOf(
       ...POSTGRES,
       'controlPlane.store.postgres.urlKey=connection',
@@ -131,13 +145,22 @@ const RETENTION = {
     );
     expect(store).toMatchObject({
       env: {
-        DATABASE_URL: { secretKeyRef: { name: 'database', key: 'connection' } },
+        DATABASE_URL_FILE: '/var/run/secrets/database/url',
         DATABASE_CA_FILE: '/var/run/secrets/database/ca.crt',
         DATABASE_POOL: '50',
       },
       mounts: [{ name: 'database', mountPath: '/var/run/secrets/database', readOnly: true }],
       volumes: [
-        { name: 'database', secret: { secretName: 'database', items: [{ key: 'ca.pem', path: 'ca.crt' }] } },
+        {
+          name: 'database',
+          secret: {
+            secretName: 'database',
+            items: [
+              { key: 'connection', path: 'url' },
+              { key: 'ca.pem', path: 'ca.crt' },
+            ],
+          },
+        },
       ],
     });
   });

@@ -98,7 +98,7 @@ describe("the code cache of the sidecar's bundle", () => {
       encoding: 'utf8',
     });
     expect(started.stderr).toMatch(/^sidecar cannot start:\n.*missing\.yaml/);
-    expect(started.status).toBe(1);
+    expect(started.status).toBe(65);
   });
 });
 

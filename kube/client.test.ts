@@ -220,7 +220,7 @@ describe('the connection', () => {
     while (!isOver) await clock.pass(1_000);
     const [response] = held;
     response?.end('{"stored":true}');
-    expect(await slow).toEqual({ ok: true, status: 200, body: { stored: true } });
+    expect(await slow).toMatchObject({ ok: true, status: 200, body: { stored: true } });
     await client.close();
   });
 

@@ -17,6 +17,8 @@ export interface KubeRequest {
   only?: 'metadata' | undefined;
   /** Milliseconds for the whole exchange; default 15,000. For a watch: until the response head arrives. */
   timeoutMs?: number;
+  /** Bytes of the response body; a larger response is not read to its end and returns the reason TooLarge. */
+  maxBytes?: number;
   signal?: AbortSignal | undefined;
 }
 
@@ -31,7 +33,8 @@ export interface KubeFailure {
   retryAfterMs: number | null;
 }
 
-export type KubeResponse<T> = { ok: true; status: number; body: T } | KubeFailure;
+/** `bytes`: size of the response body. */
+export type KubeResponse<T> = { ok: true; status: number; body: T; bytes?: number } | KubeFailure;
 export type KubeStream = { ok: true; chunks: AsyncIterable<Uint8Array> } | KubeFailure;
 
 export interface KubeClientOptions {
@@ -65,13 +68,20 @@ export class KubeError extends Error {
 }
 
 const DEFAULT_TIMEOUT_MS = 15_000;
+/**
+ * The API server accepts at most 3 MB per object, of which its store keeps 1.5 MB by default. As JSON, in which a character takes up to
+ * six bytes, an object can have 18 MB. A smaller limit would let one object end every list.
+ */
+const DEFAULT_MAX_BYTES = 24 * 1024 * 1024;
 const metadataOnly = (kind: string): string =>
   `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
-/** The API server rejects a watch whose Accept header names a list kind. */
+/** The API server rejects a watch or a single object whose Accept header names a list kind. Lists are read in pages. */
 const acceptOf = ({ only, query }: KubeRequest): string => {
   if (only !== 'metadata') return 'application/json';
-  return metadataOnly(query?.['watch'] === true ? 'PartialObjectMetadata' : 'PartialObjectMetadataList');
+  return metadataOnly(query?.['limit'] === undefined ? 'PartialObjectMetadata' : 'PartialObjectMetadataList');
 };
+/** Reason of a response that is larger than the request allows. */
+export const TOO_LARGE = 'TooLarge';
 /** Upper limit for the Retry-After of a response. */
 const LONGEST_RETRY_AFTER_MS = 30_000;
 /** How long a probe waits for its response, so that a late one still shows that the server is slow and not unreachable. */
@@ -106,7 +116,7 @@ export class KubeClient {
       try {
         const limit = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
         const response = await this.#exchange(request, limit);
-        return parseResponse(response, await response.body.text());
+        return await readResponse<T>(response, request);
       } finally {
         isOver();
       }
@@ -259,9 +269,24 @@ function queryText(query: KubeRequest['query']): string {
   return parameters.size === 0 ? '' : `?${parameters.toString()}`;
 }
 
-function parseResponse<T>(response: Dispatcher.ResponseData, text: string): KubeResponse<T> {
+async function readResponse<T>(
+  response: Dispatcher.ResponseData,
+  { method, path, maxBytes = DEFAULT_MAX_BYTES }: KubeRequest,
+): Promise<KubeResponse<T>> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    // Leaving the loop closes the connection.
+    if (bytes > maxBytes) {
+      const message = `the response to ${method} ${path} has more than ${maxBytes} bytes`;
+      return { ok: false, status: response.statusCode, reason: TOO_LARGE, message, retryAfterMs: null };
+    }
+    chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString();
   if (response.statusCode < 200 || response.statusCode > 299) return failureOf(response, text);
-  return { ok: true, status: response.statusCode, body: JSON.parse(text) as T };
+  return { ok: true, status: response.statusCode, body: JSON.parse(text) as T, bytes };
 }
 
 function failureOf(response: Dispatcher.ResponseData, text: string): KubeFailure {

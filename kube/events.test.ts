@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
 import { KubeClient } from './client.ts';
@@ -217,4 +217,20 @@ describe('events', () => {
     ]);
     expect(sent()).toHaveLength(2);
   });
+});
+
+test('the Events of one namespace do not fill the queue for those of others', () => {
+  const warn = jest.fn<Logger['warn']>();
+  const stuck = { send: () => new Promise(() => undefined) } as unknown as KubeClient;
+  const clock = { now: () => new Date(), monotonicMs: () => 0, sleep: () => Promise.resolve() };
+  const identity = { controller: 'platform.io/operator', instance: 'pod-1' };
+  const full = new EventRecorder({ ...identity, client: stuck, clock, logger: { ...silentLogger, warn } });
+  for (let count = 0; count < 5_000; count += 1) full.record(NOTE);
+  expect(warn).toHaveBeenCalledTimes(1_000);
+  expect(warn).toHaveBeenLastCalledWith('Kubernetes Event dropped, queue full', {
+    ...{ eventReason: 'Healthy', namespace: 'n', queued: 4_000 },
+  });
+  for (let count = 0; count < 1_000; count += 1)
+    full.record({ ...NOTE, regarding: { ...NOTE.regarding, namespace: 'other' } });
+  expect(warn).toHaveBeenCalledTimes(1_000);
 });

@@ -63,6 +63,8 @@ const REMEMBERED = 1_000;
  * because each is emitted on its observation and on its workload.
  */
 const WAITING = 5_000;
+/** Limit for the Events of one namespace, whose users may cause any number of Events. */
+const WAITING_OF_ONE = 4_000;
 
 /** An Event of this process, and how often it was counted. */
 interface Counted {
@@ -78,6 +80,8 @@ export class EventRecorder {
   /** Events are written one after the other, so that a repetition never overtakes the first one. */
   #last = Promise.resolve();
   #waiting = 0;
+  /** Queued Events by namespace. */
+  readonly #waitingIn = new Map<string, number>();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -85,14 +89,18 @@ export class EventRecorder {
 
   /** Never throws and never waits. An Event that cannot be written is only logged. */
   record(note: EventNote): void {
-    if (this.#waiting >= WAITING) {
+    const { namespace } = note.regarding;
+    const ofNamespace = this.#waitingIn.get(namespace) ?? 0;
+    if (this.#waiting >= WAITING || ofNamespace >= WAITING_OF_ONE) {
       this.#options.logger.warn('Kubernetes Event dropped, queue full', {
         eventReason: note.reason,
+        namespace,
         queued: this.#waiting,
       });
       return;
     }
     this.#waiting += 1;
+    this.#waitingIn.set(namespace, ofNamespace + 1);
     this.#last = this.#last.then(() => this.#store(note));
   }
 
@@ -113,7 +121,14 @@ export class EventRecorder {
       });
     } finally {
       this.#waiting -= 1;
+      this.#forget(about.regarding);
     }
+  }
+
+  #forget({ namespace }: EventNote['regarding']): void {
+    const waiting = (this.#waitingIn.get(namespace) ?? 1) - 1;
+    if (waiting > 0) this.#waitingIn.set(namespace, waiting);
+    else this.#waitingIn.delete(namespace);
   }
 
   /** Creates the Event of the series, or increments its count if the occurrence is not counted yet. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
+import { getHeapStatistics } from 'node:v8';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
@@ -101,6 +102,73 @@ describe('an informer', () => {
     start({ keep: ({ metadata }) => ({ metadata }) });
     await informer.synced();
     expect(Object.keys(informer.list()[0]!)).toEqual(['metadata']);
+  });
+
+  test('lists large objects in smaller pages, and small ones in larger pages again', async () => {
+    const note = 'x'.repeat(200_000);
+    for (let index = 100; index < 120; index += 1)
+      server.put(PATH, { ...pod(`large-${index}`), status: { note } });
+    for (let index = 100; index < 160; index += 1) server.put(PATH, pod(`small-${index}`));
+    start({ keep: ({ metadata }) => ({ metadata }) });
+    await informer.synced();
+    expect(names()).toHaveLength(80);
+    expect(new Set(names()).size).toBe(80);
+    // A page of 100, 25 or 7 large objects has more than a megabyte.
+    const limits = server.requests.filter(isList).map(({ url }) => Number(url.searchParams.get('limit')));
+    expect(limits).toEqual([100, 25, 7, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4, 8, 16, 32]);
+  });
+
+  test('caches an object that is larger than a page', async () => {
+    server.put(PATH, { ...pod('a'), status: { note: 'x'.repeat(9_000_000) } });
+    server.put(PATH, pod('b'));
+    start();
+    await informer.synced();
+    expect(names()).toEqual(['a', 'b']);
+  });
+
+  test('ignores what exceeds the memory for one namespace, until there is room again', async () => {
+    const warnings: unknown[] = [];
+    const warn = (message: string, fields?: object) => void warnings.push({ message, ...fields });
+    const large = (name: string, namespace = 'n', letters = 30_000) => ({
+      metadata: { name, namespace, labels: { note: 'x'.repeat(letters) } },
+    });
+    server.put(PATH, large('a'));
+    server.put(PATH, large('b'));
+    server.put(PATH, large('c'));
+    server.put(PATH, large('other', 'm'));
+    let nowMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => nowMs };
+    const namespacePart = 100_000 / getHeapStatistics().heap_size_limit;
+    start({ clock, namespacePart, logger: { ...silentLogger, warn }, timing: { watchMs: 900 } });
+    await until(() => server.watches().length === 1);
+    expect(informer.fullNamespaces.size).toBe(0);
+
+    server.put(PATH, large('d'));
+    server.put(PATH, large('e', 'm'));
+    await until(() => names().includes('e'));
+    expect(names()).toEqual(['a', 'b', 'c', 'other', 'e']);
+    expect([...informer.fullNamespaces]).toEqual(['n']);
+    expect(warnings).toEqual([
+      expect.objectContaining({
+        message: 'namespace exceeds its part of the memory, objects ignored',
+        namespace: 'n',
+        resource: 'pods',
+      }),
+    ]);
+    // An object that grows beyond the limit leaves the cache; what it occupied is free.
+    server.put(PATH, large('b', 'n', 80_000));
+    await until(() => changes.includes('deleted b'));
+    server.put(PATH, large('d', 'n', 29_000));
+    await until(() => names().includes('d'));
+
+    server.remove(PATH, 'a');
+    await until(() => changes.includes('deleted a'));
+    expect(countOf(isList)).toBe(1);
+    server.put(PATH, large('b', 'n', 31_000));
+    await until(() => names().includes('b'));
+    nowMs += 60_000;
+    await until(() => countOf(isList) === 2 && informer.fullNamespaces.size === 0);
+    expect(names().sort()).toEqual(['b', 'c', 'd', 'e', 'other']);
   });
 
   test('does not cache objects for which `keep` returns null, and removes them when that changes', async () => {

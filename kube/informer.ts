@@ -2,6 +2,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import { halfJitter } from './backoff.ts';
 import { KubeError, type KubeClient } from './client.ts';
+import { NamespaceBudget, partOfHeap } from './namespace-budget.ts';
 import { expectOk, listObjects, type ListSelection } from './objects.ts';
 import { collectionPath, keyText, type ObjectKey, type Resource } from './resources.ts';
 
@@ -27,6 +28,8 @@ export interface InformerOptions<T> {
   onChange?: (change: Change<T>) => void;
   /** Returns the part of an object to keep in the cache; null: do not cache an object that no selector can exclude. */
   keep?: (object: T) => T | null;
+  /** Part of the heap for the objects of one namespace; further objects are not cached. Default: 1/16. */
+  namespacePart?: number;
   timing?: Partial<InformerTiming>;
 }
 
@@ -53,6 +56,8 @@ const TIMING: InformerTiming = {
 };
 
 const FAILURES_UNTIL_LIST = 5;
+/** A deletion in a full namespace leads to a list, which caches objects that were ignored, but not more often than this. */
+const RELIST_MS = 60_000;
 /** A watch that the server ends sooner than this is treated as an error, to avoid a tight loop. */
 const SHORTEST_WATCH_MS = 500;
 
@@ -68,6 +73,10 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
   #watching: AbortController | null = null;
   readonly #firstList = Promise.withResolvers<void>();
   #cache = new Map<string, T>();
+  #budget: NamespaceBudget;
+  /** An object of a full namespace was deleted since the last list, at `#listedMs`. */
+  #mayHaveRoom = false;
+  #listedMs = -Infinity;
   /** The resourceVersion for the next watch; null: a list is needed first. */
   #version: string | null = null;
   /** When the cache was last known to be complete: after the first list, a watch event or a watch that ended in time. */
@@ -81,6 +90,7 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
   constructor(options: InformerOptions<T>) {
     this.#options = options;
     this.#timing = { ...TIMING, ...options.timing };
+    this.#budget = this.#newBudget();
   }
 
   start(): void {
@@ -109,6 +119,11 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
     return this.#isForbidden;
   }
 
+  /** The namespaces whose objects are not all cached, because they exceed their part of the memory. */
+  get fullNamespaces(): ReadonlySet<string> {
+    return this.#budget.full;
+  }
+
   get(key: ObjectKey): T | undefined {
     return this.#cache.get(keyText(key));
   }
@@ -124,6 +139,8 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
       try {
         this.#version ??= await this.#list();
         await this.#watch(this.#version);
+        if (this.#mayHaveRoom && this.#options.clock.monotonicMs() - this.#listedMs >= RELIST_MS)
+          this.#version = null;
       } catch (error) {
         if (!signal.aborted) await this.#backOff(error, startedMs);
       }
@@ -153,28 +170,44 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
     await clock.sleep(delay, this.#stop.signal).catch(() => undefined);
   }
 
-  async #list(): Promise<string> {
-    const { client, resource, selection, keep } = this.#options;
-    const { items, resourceVersion } = await listObjects(
-      client,
-      resource,
-      { ...selection, keep },
-      this.#stop.signal,
+  #newBudget(): NamespaceBudget {
+    const { logger, resource, namespacePart = 1 / 16 } = this.#options;
+    const maxBytes = partOfHeap(namespacePart);
+    return new NamespaceBudget(maxBytes, (namespace) =>
+      logger.warn('namespace exceeds its part of the memory, objects ignored', {
+        ...{ resource: resource.plural, namespace, maxBytes },
+      }),
     );
+  }
+
+  async #list(): Promise<string> {
+    const { client, clock, resource, selection } = this.#options;
     const before = this.#cache;
-    const known = (item: T) => {
+    const budget = this.#newBudget();
+    const keep = (item: T): T | null => {
       const old = before.get(keyText(item.metadata));
-      // Keeps the old object if the version is the same, so that no second copy stays in memory.
-      return old?.metadata.resourceVersion === item.metadata.resourceVersion ? (old ?? item) : item;
+      // Keeps the old object if the version is the same, so that no second copy is in memory.
+      const isKnown = old !== undefined && old.metadata.resourceVersion === item.metadata.resourceVersion;
+      const object = isKnown ? old : this.#keep(item);
+      return object !== null && budget.admits(object) ? object : null;
     };
-    this.#cache = new Map(items.map((item) => [keyText(item.metadata), known(item)]));
+    const all = { ...selection, keep };
+    const { items, resourceVersion } = await listObjects(client, resource, all, this.#stop.signal);
+    this.#budget = budget;
+    this.#mayHaveRoom = false;
+    this.#listedMs = clock.monotonicMs();
+    this.#cache = new Map(items.map((item) => [keyText(item.metadata), item]));
     for (const [key, object] of this.#cache) this.#announce(before.get(key), object);
     for (const [key, object] of before)
       if (!this.#cache.has(key)) this.#options.onChange?.({ type: 'deleted', object });
-    this.#confirmedMs ??= this.#options.clock.monotonicMs();
+    this.#confirmedMs ??= this.#listedMs;
     this.#versionFailures = 0;
     this.#firstList.resolve();
     return resourceVersion;
+  }
+
+  #keep(object: T): T | null {
+    return this.#options.keep ? this.#options.keep(object) : object;
   }
 
   #announce(before: T | undefined, object: T): void {
@@ -236,8 +269,11 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
     if (event.type === 'BOOKMARK') return;
     const key = keyText(event.object.metadata);
     const before = this.#cache.get(key);
-    const object = this.#options.keep ? this.#options.keep(event.object) : event.object;
-    if (event.type === 'DELETED' || object === null) {
+    const object = event.type === 'DELETED' ? null : this.#keep(event.object);
+    if (event.type === 'DELETED')
+      this.#mayHaveRoom ||= this.#budget.full.has(event.object.metadata.namespace ?? '');
+    if (before) this.#budget.release(before);
+    if (object === null || !this.#budget.admits(object)) {
       this.#cache.delete(key);
       if (before) this.#options.onChange?.({ type: 'deleted', object: before });
       return;

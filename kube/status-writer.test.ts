@@ -1,8 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { KubeClient } from './client.ts';
+import { describe, expect, test } from '@jest/globals';
+import { fakeClusterOfEachTest } from '../testing/fake-cluster.ts';
 import type { Resource } from './resources.ts';
-import { StatusWriter } from './status-writer.ts';
+import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 import type { KubeObject } from './types.ts';
 
 interface Status {
@@ -17,21 +16,16 @@ const THINGS: Resource<Thing> = { group: 'test.io', version: 'v1', plural: 'thin
 const PATH = '/apis/test.io/v1/namespaces/n/things';
 const KEY = { namespace: 'n', name: 'x' };
 
-let server: FakeApiServer;
-let client: KubeClient;
+const cluster = fakeClusterOfEachTest();
 
-beforeEach(async () => {
-  server = await startFakeApiServer();
-  client = new KubeClient({ access: server.access, part: 'test' });
-});
-afterEach(async () => {
-  await client.close();
-  await server.close();
-});
-
-const writerOf = (): StatusWriter<Thing, Status> =>
-  new StatusWriter<Thing, Status>({ client, resource: THINGS, fieldManager: 'test' });
-const patches = () => server.requests.filter((request) => request.method === 'PATCH');
+const writerOf = (options: Partial<StatusWriterOptions<Thing>> = {}): StatusWriter<Thing, Status> =>
+  new StatusWriter<Thing, Status>({
+    client: cluster.client,
+    resource: THINGS,
+    fieldManager: 'test',
+    ...options,
+  });
+const patches = () => cluster.server.requests.filter((request) => request.method === 'PATCH');
 
 /** An aggregate that is wrong as soon as one write is lost. */
 const counted =
@@ -43,8 +37,8 @@ const counted =
 
 describe('the status writer', () => {
   test('sends the difference with the resourceVersion it was computed from', async () => {
-    server.put(PATH, { metadata: { name: 'x' }, status: { counts: { a: 1, gone: 1 }, total: 2 } });
-    const before = server.get(`${PATH}/x`)!.metadata.resourceVersion;
+    cluster.server.put(PATH, { metadata: { name: 'x' }, status: { counts: { a: 1, gone: 1 }, total: 2 } });
+    const before = cluster.server.get(`${PATH}/x`)!.metadata.resourceVersion;
     const result = await writerOf().write(KEY, () => ({ counts: { a: 2 }, total: 2 }));
     expect(result).toMatchObject({ outcome: 'written', object: { status: { counts: { a: 2 }, total: 2 } } });
     expect(patches()).toMatchObject([
@@ -55,14 +49,14 @@ describe('the status writer', () => {
     ]);
     expect(patches()[0]?.url.pathname).toBe(`${PATH}/x/status`);
     expect(patches()[0]?.url.searchParams.get('fieldManager')).toBe('test');
-    expect(server.get(`${PATH}/x`)?.['status']).toEqual({ counts: { a: 2 }, total: 2 });
+    expect(cluster.server.get(`${PATH}/x`)?.['status']).toEqual({ counts: { a: 2 }, total: 2 });
   });
 
   test.each([
     ['an equal status', () => ({ total: 2 })],
     ['an update that returns null', () => null],
   ])('writes nothing for %s', async (_, update) => {
-    server.put(PATH, { metadata: { name: 'x' }, status: { total: 2 } });
+    cluster.server.put(PATH, { metadata: { name: 'x' }, status: { total: 2 } });
     expect(await writerOf().write(KEY, update)).toMatchObject({ outcome: 'unchanged' });
     expect(patches()).toEqual([]);
   });
@@ -72,15 +66,15 @@ describe('the status writer', () => {
   });
 
   test('merges updates that wait for one object into one write', async () => {
-    server.put(PATH, { metadata: { name: 'x' } });
+    cluster.server.put(PATH, { metadata: { name: 'x' } });
     const writer = writerOf();
     await Promise.all(Array.from({ length: 50 }, (_, index) => writer.write(KEY, counted(`k${index}`))));
-    expect(server.get(`${PATH}/x`)?.['status']).toMatchObject({ total: 50 });
+    expect(cluster.server.get(`${PATH}/x`)?.['status']).toMatchObject({ total: 50 });
     expect(patches()).toHaveLength(1);
   });
 
   test('loses no update when eight processes write one object', async () => {
-    server.put(PATH, { metadata: { name: 'x' } });
+    cluster.server.put(PATH, { metadata: { name: 'x' } });
     const names = Array.from({ length: 8 }, (_, index) => `writer-${index}`);
     await Promise.all(
       names.map(async (name) => {
@@ -89,18 +83,40 @@ describe('the status writer', () => {
       }),
     );
     const counts = Object.fromEntries(names.map((name) => [name, 5]));
-    expect(server.get(`${PATH}/x`)?.['status']).toEqual({ counts, total: 40 });
+    expect(cluster.server.get(`${PATH}/x`)?.['status']).toEqual({ counts, total: 40 });
   });
 
   test('rejects when the API server returns an error, and works again afterwards', async () => {
-    server.put(PATH, { metadata: { name: 'x' } });
+    cluster.server.put(PATH, { metadata: { name: 'x' } });
     const body = { kind: 'Status', reason: 'Invalid', message: 'spec.total: Invalid value' };
-    server.fail({ when: ({ method }) => method === 'PATCH', answer: { status: 422, body } });
+    cluster.server.fail({ when: ({ method }) => method === 'PATCH', answer: { status: 422, body } });
     const writer = writerOf();
     await expect(writer.write(KEY, counted('a'))).rejects.toMatchObject({
       status: 422,
       message: 'spec.total: Invalid value',
     });
     expect(await writer.write(KEY, counted('a'))).toMatchObject({ outcome: 'written' });
+  });
+
+  test('does not let objects that always conflict delay another object', async () => {
+    const names = Array.from({ length: 8 }, (_, index) => `busy-${index}`);
+    for (const name of [...names, 'x']) cluster.server.put(PATH, { metadata: { name } });
+    let conflicts = 0;
+    const waits = Promise.withResolvers<void>();
+    const clock = { now: () => new Date(), monotonicMs: () => 0, sleep: () => waits.promise };
+    const all = Promise.withResolvers<void>();
+    const onConflict = () => ((conflicts += 1) === 8 ? all.resolve() : undefined);
+    const body = { kind: 'Status', reason: 'Conflict', message: 'modified' };
+    for (const name of names)
+      cluster.server.fail({
+        when: ({ method, url }) => method === 'PATCH' && url.pathname.includes(`${name}/`),
+        answer: { status: 409, body },
+      });
+    const writer = writerOf({ clock, onConflict });
+    const busy = names.map((name) => writer.write({ ...KEY, name }, counted('a')));
+    await all.promise;
+    expect(await writer.write(KEY, counted('a'))).toMatchObject({ outcome: 'written' });
+    waits.resolve();
+    await Promise.all(busy);
   });
 });

@@ -66,23 +66,28 @@ export class StatusWriter<T extends WithStatus<S>, S extends object> {
 
   async #drain(key: ObjectKey, queue: Waiting<T, S>[]): Promise<void> {
     this.#queues.set(keyText(key), queue);
-    while (queue.length > 0) await this.#semaphore.run(() => this.#storeAll(key, queue.splice(0)));
+    while (queue.length > 0) await this.#storeAll(key, queue);
     this.#queues.delete(keyText(key));
   }
 
-  async #storeAll(key: ObjectKey, batch: readonly Waiting<T, S>[]): Promise<void> {
+  async #storeAll(key: ObjectKey, queue: Waiting<T, S>[]): Promise<void> {
+    const batch: Waiting<T, S>[] = [];
     try {
-      const result = await this.#store(key, batch);
+      const result = await this.#store(key, batch, queue);
       for (const waiting of batch) waiting.resolve(result);
     } catch (error) {
       for (const waiting of batch) waiting.reject(error);
     }
   }
 
-  async #store(key: ObjectKey, batch: readonly Waiting<T, S>[]): Promise<WriteResult<T>> {
+  async #store(key: ObjectKey, batch: Waiting<T, S>[], queue: Waiting<T, S>[]): Promise<WriteResult<T>> {
     const { clock = systemClock, onConflict } = this.#options;
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const result = await this.#tryToStore(key, batch);
+      // Not while it waits: an object that other clients change all the time must not delay others.
+      const result = await this.#semaphore.run(() => {
+        batch.push(...queue.splice(0));
+        return this.#tryToStore(key, batch);
+      });
       if (result.outcome !== 'conflict') return result;
       onConflict?.();
       await clock.sleep(fullJitter(tries, CONFLICT_DELAY));

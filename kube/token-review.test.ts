@@ -1,21 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { KubeClient } from './client.ts';
+import { describe, expect, test } from '@jest/globals';
+import { fakeClusterOfEachTest } from '../testing/fake-cluster.ts';
 import { reviewToken } from './token-review.ts';
 
-let server: FakeApiServer;
-let client: KubeClient;
+const cluster = fakeClusterOfEachTest();
 
-beforeEach(async () => {
-  server = await startFakeApiServer();
-  client = new KubeClient({ access: server.access, part: 'test' });
-});
-afterEach(async () => {
-  await client.close();
-  await server.close();
-});
-
-const review = () => reviewToken(client, { token: 'eyJ', audience: 'platform.io' });
+const review = () => reviewToken(cluster.client, { token: 'eyJ', audience: 'platform.io' });
 const extra = {
   'authentication.kubernetes.io/pod-name': ['agent-1'],
   'authentication.kubernetes.io/pod-uid': ['7eee'],
@@ -49,21 +38,21 @@ describe('a token review', () => {
     ['a bad token', { error: 'invalid bearer token' }, { kind: 'rejected', reason: 'invalid bearer token' }],
     ['an empty status', {}, { kind: 'rejected', reason: 'the token is not valid' }],
   ])('classifies %s', async (_, status, verdict) => {
-    server.fail({ when: () => true, answer: { status: 201, body: { status } } });
+    cluster.server.fail({ when: () => true, answer: { status: 201, body: { status } } });
     expect(await review()).toEqual(verdict);
-    expect(server.requests).toMatchObject([
+    expect(cluster.server.requests).toMatchObject([
       { method: 'POST', body: { spec: { token: 'eyJ', audiences: ['platform.io'] } } },
     ]);
   });
 
   test('distinguishes an error response of the API server from an invalid token', async () => {
     const body = { kind: 'Status', reason: 'TooManyRequests', message: 'slow down' };
-    server.fail({ when: () => true, answer: { status: 429, headers: { 'retry-after': '1' }, body } });
+    cluster.server.fail({ when: () => true, answer: { status: 429, headers: { 'retry-after': '1' }, body } });
     await expect(review()).rejects.toMatchObject({ message: 'slow down', retryAfterMs: 1_000 });
   });
 
   test('distinguishes an unreachable API server from an invalid token', async () => {
-    server.fail({ when: () => true, answer: 'cut' });
+    cluster.server.fail({ when: () => true, answer: 'cut' });
     await expect(review()).rejects.toMatchObject({
       message: expect.stringContaining('the API server did not respond'),
       retryAfterMs: null,

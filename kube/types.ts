@@ -46,6 +46,8 @@ export interface Pod extends KubeObject {
 
 export interface ContainerStatus {
   name: string;
+  /** The startup probe has passed. */
+  started?: boolean;
   state?: ContainerState;
   /** The state of the previous run. */
   lastState?: ContainerState;
@@ -54,7 +56,7 @@ export interface ContainerStatus {
 interface ContainerState {
   running?: object;
   waiting?: { reason?: string; message?: string };
-  terminated?: { exitCode: number };
+  terminated?: { exitCode: number; reason?: string; message?: string };
 }
 
 /** Owners, size and pods of a Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or CronJob. */

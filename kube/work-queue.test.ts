@@ -245,4 +245,30 @@ describe('a work queue', () => {
     await delay(10);
     expect(processed).toEqual(['a']);
   });
+
+  test('a namespace with slow keys and many waiting keys does not delay the keys of others', async () => {
+    const began: string[] = [];
+    const ends = new Map<string, () => void>();
+    const work = (key: string) => {
+      began.push(key);
+      return new Promise<undefined>((resolve) => ends.set(key, () => resolve(undefined)));
+    };
+    const queue = queueOf(work, { namespaceOf: (key) => key.split('/')[0] ?? '' });
+    queue.start();
+    for (let index = 0; index < 10; index += 1) queue.add(`flood/${index}`);
+    expect(began).toEqual(['flood/0', 'flood/1', 'flood/2', 'flood/3']);
+    queue.add('team/a');
+    queue.add('team/b');
+    expect(began.at(-1)).toBe('team/a');
+    expect(queue.length).toBe(7);
+    ends.get('flood/0')?.();
+    await until(() => began.length === 6);
+    // The namespaces take turns.
+    ends.get('flood/1')?.();
+    await until(() => began.length === 7);
+    expect(began.slice(5).sort()).toEqual(['flood/4', 'team/b']);
+    const closed = queue.close();
+    for (const end of ends.values()) end();
+    await closed;
+  });
 });

@@ -10,8 +10,10 @@ export interface WorkQueueOptions {
   work: (key: string, signal: AbortSignal) => Promise<Requeue | undefined>;
   logger: Logger;
   clock?: Clock;
-  /** Keys processed concurrently; default 4. */
+  /** Keys processed concurrently; default 5. */
   concurrency?: number;
+  /** The namespace of a key. One namespace never has all workers, and its waiting keys do not delay those of others. Default: none. */
+  namespaceOf?: (key: string) => string;
   /** Per key, after errors. Milliseconds. */
   backoff?: { baseMs: number; maxMs: number };
   observe?: WorkObserver;
@@ -59,8 +61,8 @@ export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #clock: Clock;
   readonly #stop = new AbortController();
-  /** Key and the time since which it waits. Insertion order is the processing order. */
-  readonly #ready = new Map<string, number>();
+  /** By namespace, key and the time since which it waits. Insertion order is the processing order; namespaces take turns. */
+  readonly #ready = new Map<string, Map<string, number>>();
   readonly #running = new Map<string, Promise<void>>();
   readonly #later = new Map<string, { atMs: number; timer: NodeJS.Timeout }>();
   readonly #failures = new Map<string, Failures>();
@@ -72,21 +74,27 @@ export class WorkQueue {
   constructor(options: WorkQueueOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#concurrency = options.concurrency ?? 4;
+    this.#concurrency = options.concurrency ?? 5;
     this.#outage = new Outage(this.#clock, () => this.#pump());
     options.observe?.created(options.name, this.#concurrency);
   }
 
+  get name(): string {
+    return this.#options.name;
+  }
+
   /** Number of keys that are due and wait; scheduled keys are not counted. */
   get length(): number {
-    return this.#ready.size;
+    return [...this.#ready.values()].reduce((sum, keys) => sum + keys.size, 0);
   }
 
   add(key: string): void {
     if (this.#stop.signal.aborted) return;
     this.#forgetTimer(key);
-    if (!this.#ready.has(key)) {
-      this.#ready.set(key, this.#clock.monotonicMs());
+    if (!this.#isReady(key)) {
+      const namespace = this.#namespaceOf(key);
+      const keys = this.#ready.get(namespace) ?? new Map<string, number>();
+      this.#ready.set(namespace, keys.set(key, this.#clock.monotonicMs()));
       this.#options.observe?.added(this.#options.name);
     }
     this.#pump();
@@ -94,7 +102,7 @@ export class WorkQueue {
 
   /** Adds the key later. If the key is already scheduled, the earlier time applies. */
   addAfter(key: string, ms: number): void {
-    if (this.#stop.signal.aborted || this.#ready.has(key)) return;
+    if (this.#stop.signal.aborted || this.#isReady(key)) return;
     const atMs = this.#clock.monotonicMs() + ms;
     const waiting = this.#later.get(key);
     if (waiting && waiting.atMs <= atMs) return;
@@ -121,14 +129,43 @@ export class WorkQueue {
     this.#later.delete(key);
   }
 
+  #namespaceOf(key: string): string {
+    return this.#options.namespaceOf?.(key) ?? '';
+  }
+
+  #isReady(key: string): boolean {
+    return this.#ready.get(this.#namespaceOf(key))?.has(key) ?? false;
+  }
+
   #pump(): void {
     if (!this.#started) return;
-    for (const [key, sinceMs] of this.#ready) {
-      if (this.#running.size >= this.#outage.limit(this.#concurrency)) return;
-      if (this.#running.has(key)) continue;
-      this.#ready.delete(key);
-      this.#running.set(key, this.#run(key, sinceMs));
+    while (this.#running.size < this.#outage.limit(this.#concurrency)) {
+      const next = this.#next();
+      if (next === null) return;
+      this.#running.set(next.key, this.#run(next.key, next.sinceMs));
     }
+  }
+
+  /** Removes and returns the first key that may run, of the namespace that has waited longest for its turn; null: there is none. */
+  #next(): { key: string; sinceMs: number } | null {
+    for (const [namespace, keys] of this.#ready) {
+      if (this.#hasMostWorkers(namespace)) continue;
+      const key = firstOf(keys, (each) => !this.#running.has(each));
+      if (key === undefined) continue;
+      const sinceMs = keys.get(key) ?? 0;
+      keys.delete(key);
+      this.#ready.delete(namespace);
+      if (keys.size > 0) this.#ready.set(namespace, keys);
+      return { key, sinceMs };
+    }
+    return null;
+  }
+
+  /** Another namespace must not wait until one of many slow keys of this namespace has ended. */
+  #hasMostWorkers(namespace: string): boolean {
+    if (this.#options.namespaceOf === undefined) return false;
+    const running = [...this.#running.keys()].filter((key) => this.#namespaceOf(key) === namespace);
+    return running.length >= Math.max(this.#concurrency - 1, 1);
   }
 
   async #run(key: string, sinceMs: number): Promise<void> {
@@ -187,6 +224,12 @@ export class WorkQueue {
     const spreadMs = this.#failures.size * BETWEEN_FAILING_MS;
     return { baseMs, maxMs: Math.min(BACKOFF.maxMs, Math.max(maxMs, spreadMs)) };
   }
+}
+
+function firstOf(keys: ReadonlyMap<string, number>, fits: (key: string) => boolean): string | undefined {
+  // Without a list of all keys.
+  for (const key of keys.keys()) if (fits(key)) return key;
+  return undefined;
 }
 
 /** Between two attempts during an outage. */

@@ -25,6 +25,7 @@ import {
   optionalImage,
   type InjectionConfig,
 } from '../runtime/injection-config.ts';
+import { caFiles } from '../runtime/known-cas.ts';
 import { REMOTE_FIELDS, REMOTE_SUMMARIES, remoteProblems } from './remote/config.ts';
 import type { MinimumBars } from './agents/desired.ts';
 
@@ -46,6 +47,7 @@ export const OPERATOR_FIELDS = {
   WEBHOOK_DEPLOYMENT: kubernetesName('agent-compliance-webhook', isDnsSubdomain),
   ...INJECTION_FIELDS,
   SIDECAR_IMAGE: optionalImage,
+  SIDECAR_CA_FILES: caFiles,
   ...REMOTE_FIELDS,
   KUBECONFIG: optionalText,
 } as const;
@@ -73,6 +75,8 @@ export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
   ...INJECTION_SUMMARIES,
   SIDECAR_IMAGE:
     'Sidecar image that the canary expects; pods with another version are reported as outdated. Set this variable and the injection settings as for the webhook. Required with CANARY_NAMESPACE.',
+  SIDECAR_CA_FILES:
+    'PEM files with the CAs and the certificate chain of the control plane, separated by commas. Pods with another CA in `platform.io/ca` are reported (`ca-unknown`). Unset: not checked.',
   ...REMOTE_SUMMARIES,
   KUBECONFIG: "Kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
 };

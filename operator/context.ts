@@ -4,7 +4,9 @@ import type { AgentObservation, ObservationStatus } from '../core/observation/ob
 import { EventRecorder } from '../kube/events.ts';
 import { AGENT_OBSERVATIONS, parseKey } from '../kube/resources.ts';
 import { StatusWriter } from '../kube/status-writer.ts';
+import { KnownCas } from '../runtime/known-cas.ts';
 import { AgentController } from './agents/controller.ts';
+import { createFailedMounts } from './agents/failed-mounts.ts';
 import { addFleetMetrics } from './agents/fleet-metrics.ts';
 import { FIELD_MANAGER } from './agents/reconcile-agent.ts';
 import { namespacesWithoutInjection, installedOf, minimumOf } from './config.ts';
@@ -14,7 +16,7 @@ import { mirrorSettings } from './remote/config.ts';
 import { Mirror } from './remote/mirror.ts';
 import { queueLabels, workObserver } from './reconcile-metrics.ts';
 
-export type ContextParts = Omit<InjectorWatchParts, 'events' | 'observe'>;
+export type ContextParts = Omit<InjectorWatchParts, 'events' | 'observe' | 'onMisfit'>;
 
 /** Creates the components of the operator. */
 export function createContext(parts: ContextParts) {
@@ -24,8 +26,12 @@ export function createContext(parts: ContextParts) {
   const events = new EventRecorder({ ...parts, controller: 'platform.io/operator', instance: podName });
   const excludedNamespaces = namespacesWithoutInjection(config, namespace);
   // The informers report changes to the controller, and the controller reads their caches.
-  const { informers, podsOf, servicesIn } = createInformers({ ...parts, excludedNamespaces }, () => agents);
+  const { informers, podsOf, servicesIn, isIncomplete } = createInformers(
+    { ...parts, excludedNamespaces },
+    () => agents,
+  );
   const { pods, unlabelledPods, observations } = informers;
+  const mounts = createFailedMounts(parts, (pod) => agents.mountChanged(pod));
   const allObservations = () => observations.list();
   const statusWriter = new StatusWriter<AgentObservation, ObservationStatus>({
     client,
@@ -35,14 +41,27 @@ export function createContext(parts: ContextParts) {
   });
   const agents: AgentController = new AgentController({
     ...parts,
-    ...{ events, statusWriter, podsOf, servicesIn, allObservations, excludedNamespaces, observe },
+    ...{
+      events,
+      statusWriter,
+      podsOf,
+      servicesIn,
+      isIncomplete,
+      allObservations,
+      excludedNamespaces,
+      observe,
+    },
     observationAt: (key) => observations.get(parseKey(key)),
+    failedMountOf: mounts.failedMountOf,
+    misfitOf: (key) => injectorWatch.misfitOf(key),
     podAt: (key) => unlabelledPods.get(parseKey(key)) ?? pods.get(parseKey(key)),
     allPods: () => [...pods.list(), ...unlabelledPods.list()],
     installed: installedOf(config, namespace),
+    knownCas: config.SIDECAR_CA_FILES && new KnownCas(config.SIDECAR_CA_FILES, clock),
     minimum: minimumOf(config),
   });
-  const injectorWatch = createInjectorWatch({ ...parts, events, observe });
+  const onMisfit = (key: string) => agents.reconcile(key);
+  const injectorWatch = createInjectorWatch({ ...parts, events, observe, onMisfit });
   const mirror = new Mirror({ ...parts, statusWriter, allObservations, ...mirrorSettings(config) });
   metrics.gauge('workqueue_depth', 'Current depth of workqueue by workqueue and priority', () =>
     [...agents.depths(), ...injectorWatch.depths()].map(({ queue, depth }) => ({
@@ -53,7 +72,10 @@ export function createContext(parts: ContextParts) {
   addFleetMetrics(metrics, allObservations);
   // Distinguishes this process from the other replicas.
   const identity = `${podName}_${randomBytes(4).toString('hex')}`;
-  return { client, clock, logger, metrics, identity, events, informers, agents, injectorWatch, mirror };
+  return {
+    ...{ client, clock, logger, metrics, identity, events, informers, agents, injectorWatch, mirror },
+    mounts: mounts.informer,
+  };
 }
 
 export type OperatorContext = ReturnType<typeof createContext>;

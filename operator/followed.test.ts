@@ -2,10 +2,11 @@ import { expect, test } from '@jest/globals';
 import { createMetrics } from '../runtime/metrics.ts';
 import { createFollowed } from './followed.ts';
 
+const fullNamespaces = new Set<string>();
 const STATES = {
-  fresh: { isFresh: () => true, isForbidden: () => false },
-  stale: { isFresh: () => false, isForbidden: () => false },
-  forbidden: { isFresh: () => false, isForbidden: () => true },
+  fresh: { isFresh: () => true, isForbidden: () => false, fullNamespaces },
+  stale: { isFresh: () => false, isForbidden: () => false, fullNamespaces },
+  forbidden: { isFresh: () => false, isForbidden: () => true, fullNamespaces },
 };
 
 type State = keyof typeof STATES;
@@ -27,4 +28,10 @@ test.each<[pods: State, rejections: State, unready: string | null]>([
   expect(metrics.render()).toContain(
     `platform_operator_followed{informer="rejections"} ${value(rejections)}\n`,
   );
+});
+
+test('counts the namespaces that an informer has no memory for', () => {
+  const metrics = createMetrics();
+  createFollowed({ pods: { ...STATES.fresh, fullNamespaces: new Set(['a', 'b']) } }, metrics);
+  expect(metrics.render()).toContain('platform_operator_incomplete_namespaces{informer="pods"} 2\n');
 });

@@ -1,8 +1,8 @@
-import { AGENT_LABEL } from '../core/injection/names.ts';
-import type { AgentObservation } from '../core/observation/observation.ts';
+import { AGENT_LABEL, MAX_LABELS } from '../core/injection/names.ts';
 import { present } from '../core/untrusted/present.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { Informer, type Change, type InformerTiming } from '../kube/informer.ts';
+import { Informer, type Change, type InformerOptions, type InformerTiming } from '../kube/informer.ts';
+import { keepObservation } from '../kube/kept-metadata.ts';
 import { createIndex, type ObjectIndex } from '../kube/object-index.ts';
 import type { ListSelection } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, PODS, SERVICES } from '../kube/resources.ts';
@@ -47,19 +47,24 @@ export function createInformers(
   // A separate index: a pod that gets the label is removed here and added there, in either order.
   const unlabelledPods = createIndex(agentOf);
   const services = createIndex((service: Service) => service.metadata.namespace ?? null);
-  const podInformer = (index: ObjectIndex<Pod>, selection: ListSelection, keep: (pod: Pod) => Pod | null) => {
+  const podInformer = (
+    index: ObjectIndex<Pod>,
+    selection: ListSelection,
+    reduced: Pick<InformerOptions<Pod>, 'keep' | 'namespacePart'>,
+  ) => {
     const onChange = after(index, (change) => controller().podChanged(change));
-    return new Informer({ ...common, resource: PODS, selection, keep, onChange });
+    return new Informer({ ...common, resource: PODS, selection, ...reduced, onChange });
   };
   const informers = {
     /** Pods with the agent label. */
-    pods: podInformer(pods, { labelSelector: AGENT_LABEL }, keepPod),
+    pods: podInformer(pods, { labelSelector: AGENT_LABEL }, { keep: keepPod, namespacePart: 1 / 8 }),
     /** Metadata of opted-in pods without the agent label: these pods were not injected. */
-    unlabelledPods: podInformer(unlabelledPods, UNLABELLED, keepOptedIn),
+    unlabelledPods: podInformer(unlabelledPods, UNLABELLED, { keep: keepOptedIn }),
     observations: new Informer({
       ...common,
       resource: AGENT_OBSERVATIONS,
-      keep: withoutManagedFields,
+      keep: keepObservation,
+      namespacePart: 1 / 5,
       onChange: (change) => controller().observationChanged(change),
     }),
     services: new Informer({
@@ -74,7 +79,9 @@ export function createInformers(
     const seen = new Set(labelled.map((pod) => pod.metadata.uid));
     return [...labelled, ...unlabelledPods.at(agent).filter((pod) => !seen.has(pod.metadata.uid))];
   };
-  return { informers, podsOf, servicesIn: services.at };
+  const isIncomplete = (namespace: string): boolean =>
+    Object.values(informers).some((informer) => informer.fullNamespaces.has(namespace));
+  return { informers, podsOf, servicesIn: services.at, isIncomplete };
 }
 
 function after<T extends KubeObject>(
@@ -87,17 +94,17 @@ function after<T extends KubeObject>(
   };
 }
 
-/** managedFields are a third of an observation's size, and this process does not use them. */
-function withoutManagedFields(observation: AgentObservation): AgentObservation {
-  return {
-    ...observation,
-    metadata: { ...observation.metadata, managedFields: undefined } as AgentObservation['metadata'],
-  };
-}
+/** Further ports of a Service are not checked. */
+const MAX_PORTS = 250;
 
-function keepService({ metadata, spec }: Service): Service {
+/** Reduces a Service to the cached fields; null if its selector has more labels than are cached of a pod. */
+export function keepService({ metadata, spec }: Service): Service | null {
   const { name, namespace, resourceVersion } = metadata;
-  const { type, selector, ports } = spec ?? {};
+  const { type, selector } = spec ?? {};
+  if (Object.keys(selector ?? {}).length > MAX_LABELS) return null;
+  const ports = spec?.ports
+    ?.slice(0, MAX_PORTS)
+    .map(({ port, protocol, targetPort }) => ({ port, ...present({ protocol, targetPort }) }));
   return {
     metadata: { name, ...present({ namespace, resourceVersion }) },
     spec: present({ type, selector, ports }),

@@ -25,6 +25,8 @@ export interface InjectorWatchParts {
   events: EventRecorder;
   observe: WorkObserver;
   informerTiming?: Partial<InformerTiming> | undefined;
+  /** Called with the key of an agent whose `misfitOf` has changed. */
+  onMisfit(agent: string): void;
 }
 
 /** The operator's work for the injector: the canary, and reports and retries for rejected pods. */
@@ -38,6 +40,7 @@ export function createInjectorWatch(parts: InjectorWatchParts) {
   return {
     /** The Events of rejected pods; null: not configured. */
     rejections: rejections?.informer ?? null,
+    misfitOf: (agent: string) => rejections?.misfitOf(agent) ?? null,
     start: () => rejections?.informer.start(),
     /** Waiting keys by queue. */
     depths: () => (rejections ? [{ queue: 'rejections', depth: rejections.depth() }] : []),

@@ -35,6 +35,7 @@ import { OPERATOR_PERMISSIONS } from './permissions.ts';
 import { apiAudit, permissionsOf } from '../testing/api-audit.ts';
 import { reportedInstance } from '../testing/fleet.ts';
 import { configOf } from '../testing/operator-config.ts';
+import { issueCa } from '../webhook/certificates/issue.ts';
 import { startOperator, type Operator } from './start.ts';
 
 const injected = {
@@ -186,6 +187,12 @@ const template = (agent: string, extra: object = {}) => ({
     expectOk(await client.send({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' }));
   }
 
+  async function patchStatus(resource: Resource<unknown>, name: string, status: object): Promise<void> {
+    const path = objectPath(resource, { namespace, name }, 'status');
+    const contentType = 'application/merge-patch+json';
+    expectOk(await client.send({ method: 'PATCH', path, body: { status }, contentType }));
+  }
+
   async function remove(
     resource: Resource<unknown>,
     name: string,
@@ -305,11 +312,13 @@ const template = (agent: string, extra: object = {}) => ({
       ['Compliant', 'Unknown', 'NotReporting'],
       ['Conflict', 'False', 'OneWorkload'],
       ['Injected', 'True', 'SidecarPresent'],
+      ['ManifestValid', 'Unknown', 'NotStarted'],
       ['ModelReachable', 'Unknown', 'NotReporting'],
       ['PolicyLoaded', 'Unknown', 'NotReporting'],
-      ['Ready', 'False', 'NoHeartbeat'],
-      ['Reporting', 'False', 'NoHeartbeat'],
+      ['Ready', 'False', 'AwaitingFirstHeartbeat'],
+      ['Reporting', 'Unknown', 'AwaitingFirstHeartbeat'],
       ['Routed', 'Unknown', 'NoService'],
+      ['SidecarFits', 'Unknown', 'NotStarted'],
     ]);
 
     await remove(DEPLOYMENTS, 'x');
@@ -318,6 +327,39 @@ const template = (agent: string, extra: object = {}) => ({
     await until('the end of the pods', async () => (await podsOf('x')).length === 0);
     await delay(500);
     expect(await observe('x')).toBeNull();
+  }, 300_000);
+
+  test('reports an agent as Unknown that sends no heartbeat after its pod has started, and never before', async () => {
+    await deploy('x');
+    // The pod waits for a node.
+    expect((await settled('x')).status?.awaitedSince).toBeUndefined();
+    const [pod] = await podsOf('x');
+    await patchStatus(PODS, pod!.metadata.name, { phase: 'Running' });
+    const started = await until('the start of the stale time', async () => {
+      const status = (await observe('x'))?.status;
+      return status?.awaitedSince === undefined ? null : status;
+    });
+    expect(started.phase).toBe('Pending');
+    // Two minutes pass.
+    const awaitedSince = new Date(Date.now() - 121_000).toISOString();
+    await patchStatus(AGENT_OBSERVATIONS, 'x', { awaitedSince });
+    const silent = await until('the phase Unknown', async () => {
+      const observation = await observe('x');
+      return observation?.status?.phase === 'Unknown' && observation;
+    });
+    expect(condition(silent, 'Reporting')).toEqual({
+      status: 'False',
+      reason: 'NeverReported',
+      message: `no heartbeat has ever been received; expected since ${awaitedSince}`,
+    });
+    for (const kind of ['Deployment', 'AgentObservation'])
+      await until('the Event', async () => (await eventsOn(kind)).some((event) => event.endsWith('Unknown')));
+
+    await report('x', pod!, { score: 80 });
+    expect((await observe('x'))?.status).toMatchObject({ phase: 'Healthy', grade: 'B' });
+    await report('x', pod!, { score: 80, lastHeartbeat: new Date(Date.now() - 121_000).toISOString() });
+    const old = await until('the old grade', async () => (await observe('x'))?.status?.oldGrade);
+    expect(old).toBe('B (old)');
   }, 300_000);
 
   test('moves the observation to a Deployment that is created again under the same name', async () => {
@@ -455,6 +497,25 @@ const template = (agent: string, extra: object = {}) => ({
     });
   }, 300_000);
 
+  test('reports a silent agent whose deleted observation a finalizer keeps, also without its workload', async () => {
+    await deploy('x');
+    await settled('x');
+    const pod = (await podsOf('x'))[0]!;
+    await patch(AGENT_OBSERVATIONS, 'x', { metadata: { finalizers: ['example.com/keep'] } });
+    await remove(AGENT_OBSERVATIONS, 'x');
+    const silent = () => ({ lastHeartbeat: new Date(Date.now() - 121_000).toISOString() });
+    await report('x', pod);
+    await report('x', pod, silent());
+    await until('Unknown', async () => (await observe('x'))?.status?.phase === 'Unknown');
+    await remove(DEPLOYMENTS, 'x');
+    await until('the end of the pods', async () => (await podsOf('x')).length === 0);
+    // As if the deletion of the workload were the last that the operator had done.
+    await patchStatus(AGENT_OBSERVATIONS, 'x', { phase: 'Healthy' });
+    await until('its correction', async () => (await observe('x'))?.status?.phase !== 'Healthy');
+    await patch(AGENT_OBSERVATIONS, 'x', { metadata: { finalizers: null } });
+    await until('the end', async () => (await observe('x')) === null);
+  }, 300_000);
+
   test('changes nothing after a restart', async () => {
     await deploy('x', 'x', 2);
     await settled('x');
@@ -535,10 +596,15 @@ const template = (agent: string, extra: object = {}) => ({
 
   test('counts pods whose sidecar differs from the current installation', async () => {
     await operator?.close();
-    const env = { SIDECAR_IMAGE: 'sidecar:1' };
+    const [own, other] = await Promise.all([...Array(2)].map(() => issueCa({ now: new Date(), days: 1 })));
+    const directory = mkdtempSync(join(tmpdir(), 'operator-ca-'));
+    const file = join(directory, 'ca.crt');
+    writeFileSync(file, own!.cert);
+    const env = { SIDECAR_IMAGE: 'sidecar:1', SIDECAR_CA_FILES: file };
     operator = await start(silentLogger, 'operator-1', env);
     const present = installedOf(configOf(env), namespace);
-    const record = (version: string, config: string) => ({
+    const record = (version: string, config: string, ca = own!.cert) => ({
+      'platform.io/ca': ca,
       'platform.io/injected': JSON.stringify({ ...injected, version, config }),
     });
     await deploy('x', 'x', 1, record(present!.version, present!.configHash));
@@ -553,6 +619,12 @@ const template = (agent: string, extra: object = {}) => ({
       status: 'True',
       reason: 'SidecarOutdated',
     });
+    await deploy('z', 'z', 1, record(present!.version, present!.configHash, other!.cert));
+    expect(await until('the drift', async () => (await observe('z'))?.status?.drift)).toEqual([
+      { reason: 'ca-unknown', pods: 1, example: expect.stringMatching(/^z-/) },
+    ]);
+    expect(condition(await observe('z'), 'Injected')).toMatchObject({ status: 'False', reason: 'CaUnknown' });
+    rmSync(directory, { recursive: true });
   }, 300_000);
 
   test('reports once on the workload why its pods are skipped, and creates no observation', async () => {
@@ -805,6 +877,31 @@ const template = (agent: string, extra: object = {}) => ({
       await deploy('y');
       await settled('y');
       expect(await shows(next, leads)).toBe(true);
+    } finally {
+      await second.close();
+    }
+  }, 300_000);
+
+  test('exports the state of each agent on every replica, until the agent is deleted', async () => {
+    const second = await start(silentLogger, 'operator-2');
+    try {
+      await deploy('x');
+      await settled('x');
+      const ofAgent = `{namespace="${namespace}",agent="x",`;
+      const shown = async () => {
+        const both = [operator!, second].map(({ port }) => fetch(`http://127.0.0.1:${port}/metrics`));
+        return await Promise.all(both.map(async (each) => (await each).text()));
+      };
+      const injected = `platform_agent_condition${ofAgent}condition="Injected",status="True",reason="SidecarPresent"} 1\n`;
+      await until('the state of the agent', async () =>
+        (await shown()).every((text) => text.includes(injected)),
+      );
+      for (const text of await shown())
+        expect(text).toContain(`platform_agent_compliant${ofAgent}status="Unknown"`);
+      await remove(DEPLOYMENTS, 'x');
+      await until('the end of its series', async () =>
+        (await shown()).every((text) => !text.includes(ofAgent)),
+      );
     } finally {
       await second.close();
     }

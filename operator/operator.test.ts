@@ -87,12 +87,54 @@ describe('the operator', () => {
       const { status, body } = await get('/readyz');
       const { detail } = body as { detail: string };
       return (
-        status === 503 && detail === 'caches not up to date: pods, unlabelledPods, observations, services'
+        status === 503 &&
+        detail === 'caches not up to date: pods, unlabelledPods, observations, services, mounts'
       );
     });
     expect((await get('/livez')).status).toBe(200);
     server.away(false);
     await until(async () => (await get('/readyz')).status === 200);
+  });
+
+  /** What the dashboards of kubebuilder for controller-runtime read; the names of queues are in the label `controller`. */
+  const BY_QUEUE = [
+    'controller_runtime_active_workers',
+    'controller_runtime_reconcile_total',
+    'controller_runtime_reconcile_errors_total',
+    'workqueue_depth',
+    'workqueue_queue_duration_seconds_bucket',
+    'workqueue_adds_total',
+    'workqueue_unfinished_work_seconds',
+    'workqueue_work_duration_seconds_bucket',
+    'workqueue_retries_total',
+  ];
+  const OF_PROCESS = [
+    'process_cpu_seconds_total',
+    'process_resident_memory_bytes',
+    'process_start_time_seconds',
+  ];
+
+  test('has the metrics of dashboards for controller-runtime, with the same names of queues', async () => {
+    operator = await start();
+    const path = '/apis/coordination.k8s.io/v1/namespaces/system/leases/platform-operator';
+    await until(() => server.get(path) !== undefined);
+    const samples = async () =>
+      (await (await fetch(`http://127.0.0.1:${operator.port}/metrics`)).text()).split('\n');
+    const lines = await until(async () => {
+      const found = await samples();
+      return found.some((line) => line.startsWith('workqueue_adds_total{')) && found;
+    });
+    const queuesOf = (name: string) =>
+      lines
+        .filter((line) => line.startsWith(`${name}{`))
+        .flatMap((line) => /\bcontroller="([^"]*)"/.exec(line)?.[1] ?? []);
+    for (const name of BY_QUEUE)
+      expect([name, [...new Set(queuesOf(name))].sort()]).toEqual([
+        name,
+        ['agents', 'aging', 'skipped-pods'],
+      ]);
+    for (const name of OF_PROCESS)
+      expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^${name} [1-9.]`)));
   });
 
   test('releases leadership when it stops', async () => {

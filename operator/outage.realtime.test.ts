@@ -18,6 +18,7 @@ import { IN_SOAK } from '../testing/real-time.ts';
 const LISTS = [
   'control-plane agentobservations',
   'operator agentobservations',
+  'operator events',
   'operator pods !platform.io/agent',
   'operator pods platform.io/agent',
   'operator services',

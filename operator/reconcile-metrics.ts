@@ -38,6 +38,7 @@ export function workObserver(metrics: Metrics, clock: Clock): WorkObserver {
     created(queue, concurrency) {
       adds.add(queueLabels(queue), 0);
       retries.add(queueLabels(queue), 0);
+      for (const histogram of [waited, worked]) histogram.create(queueLabels(queue));
       reconciles.created(queue, concurrency);
       running.created(queue, concurrency);
     },
@@ -73,6 +74,7 @@ function reconcileMetrics(metrics: Metrics): Pick<WorkObserver, 'created' | 'don
     // A rate over a series that starts with the first error would miss that error.
     created(controller) {
       errors.add({ controller }, 0);
+      took.create({ controller });
       for (const result of RESULTS) total.add({ controller, result }, 0);
     },
     done({ queue: controller, outcome: result, seconds }) {

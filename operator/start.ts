@@ -39,17 +39,21 @@ export async function startOperator(
   const client = new KubeClient({ ...clientOptions, mayWrite: () => leadership.isLeader() });
   const parts = { config, namespace, access, client, clock, logger, metrics, informerTiming };
   const context = createContext(parts);
-  const { injectorWatch } = context;
+  const { injectorWatch, mounts } = context;
   const leadership: Leadership = config.LEADER_ELECT
     ? withLeaderElection(context, namespace, clientOptions)
     : withoutLeaderElection(context);
   const { rejections } = injectorWatch;
-  const followed = createFollowed({ ...context.informers, ...(rejections && { rejections }) }, metrics);
+  const followed = createFollowed(
+    { ...context.informers, mounts, ...(rejections && { rejections }) },
+    metrics,
+  );
   const unready = () => (signal.aborted ? 'this process is stopping' : followed.unready());
   const handler = createOperatorApp({ logger, metrics, unready });
   const listener = await listen({ handler, port: config.PORT, limits: CLUSTER_LIMITS });
   const informers = Object.values(context.informers);
   for (const informer of informers) informer.start();
+  mounts.start();
   injectorWatch.start();
   void leadWhenSynced(context, leadership);
   logger.info('listening', { port: listener.port });
@@ -57,7 +61,7 @@ export async function startOperator(
     port: listener.port,
     async close() {
       await leadership.close();
-      await Promise.all([...informers, injectorWatch].map((each) => each.close()));
+      await Promise.all([...informers, mounts, injectorWatch].map((each) => each.close()));
       await listener.close();
       await client.close();
     },

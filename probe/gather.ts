@@ -68,7 +68,8 @@ export async function gather(input: GatherInput): Promise<Facts> {
   };
 }
 
-const NO_AGENT: AgentFacts = {
+/** The facts of an agent whose port is not probed. */
+export const NO_AGENT: AgentFacts = {
   agentReport: null,
   invalidReport: null,
   upstream: null,

@@ -55,6 +55,8 @@ describe('modelReach', () => {
       { 'x-api-key': 'sk-secret', 'anthropic-version': '2023-06-01' },
     ],
     ['gemini', 'GOOGLE_BASE_URL', '/v1beta/models', { 'x-goog-api-key': 'sk-secret' }],
+    ['google', 'GOOGLE_GEMINI_BASE_URL', '/v1beta/models', { 'x-goog-api-key': 'sk-secret' }],
+    ['cohere', 'CO_API_URL', '/v1/models', { authorization: 'Bearer sk-secret' }],
     ['mistral', 'MISTRAL_BASE_URL', '/models', { authorization: 'Bearer sk-secret' }],
     ['azure', 'AZURE_OPENAI_ENDPOINT', '/openai/models?api-version=2024-10-21', { 'api-key': 'sk-secret' }],
     ['my-gateway', 'MY_GATEWAY_BASE_URL', '/models', { authorization: 'Bearer sk-secret' }],

@@ -28,7 +28,9 @@ export async function modelReach(probe: ModelProbe): Promise<Reach> {
 }
 
 function vendorOf(provider: string, env: Environment): Vendor | { reason: string } {
-  const { vendor, variable } = modelVendorOf(provider);
+  const { vendor, variable: own, client } = modelVendorOf(provider);
+  const isOfClient = (env[own] ?? '') === '' && client !== undefined && (env[client.name] ?? '') !== '';
+  const variable = isOfClient ? client.name : own;
   const given = env[variable];
   if (given === undefined || given === '')
     return vendor.baseUrl === null
@@ -38,7 +40,7 @@ function vendorOf(provider: string, env: Environment): Vendor | { reason: string
   if (url === null || !/^https?:$/.test(url.protocol)) return { reason: `${variable} is not an http(s) URL` };
   if (url.username !== '' || url.password !== '')
     return { reason: `${variable} contains a user name or password, which is not supported` };
-  return { ...vendor, baseUrl: given.replace(/\/+$/, '') };
+  return { ...vendor, baseUrl: given.replace(/\/+$/, '') + (isOfClient ? client.path : '') };
 }
 
 function keyHeaders({ keyHeader, headers }: Vendor, key: string): Record<string, string> {

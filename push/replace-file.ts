@@ -14,7 +14,7 @@ export async function replaceFile(path: string, text: string, mode: FileMode): P
 /**
  * Replaces files atomically: a reader sees the old or the new text, and a failure keeps the old text. No file is replaced before
  * all new texts are stored. A symbolic link is kept and its target is replaced. Anything else than a regular file, such as a pipe,
- * is written in place. Mode and owner of an existing file are kept. If it has several names (hard links) or an owner that this
+ * is written in place. Mode, owner, line ends and byte order mark of an existing file are kept. If it has several names (hard links) or an owner that this
  * process cannot set, it is written in place too, and a reader may see a partial text. A secret is never written in place.
  * Rejects with the system's error, also if the file or its directory is read-only.
  */
@@ -33,14 +33,36 @@ export async function replaceFiles(
         continue;
       }
       if (found !== null && mode !== 0o600) await access(target, constants.W_OK);
+      const content = found === null || mode === 0o600 ? text : inFormOf(await beginningOf(target), text);
       const temporary = `${target}.${randomUUID()}.tmp`;
       temporaries.push(temporary);
-      const isReplacement = await writeTemporary(temporary, text, { mode, found });
-      steps.push(() => (isReplacement ? rename(temporary, target) : writeInPlace(target, text)));
+      const isReplacement = await writeTemporary(temporary, content, { mode, found });
+      steps.push(() => (isReplacement ? rename(temporary, target) : writeInPlace(target, content)));
     }
     for (const step of steps) await step();
   } finally {
     for (const temporary of temporaries) await rm(temporary, { force: true }).catch(() => undefined);
+  }
+}
+
+/** `text` with the byte order mark and the line ends of the earlier content, unless it has them. */
+export function inFormOf(before: Buffer, text: string): string {
+  const isWithMark = before.subarray(0, 3).equals(MARK) && !text.startsWith('\ufeff');
+  const lineEnd = before.indexOf('\n');
+  const isCrlf = lineEnd > 0 && before[lineEnd - 1] === 0x0d && !text.includes('\r\n');
+  return (isWithMark ? '\ufeff' : '') + (isCrlf ? text.replaceAll('\n', '\r\n') : text);
+}
+
+const MARK = Buffer.from('\ufeff');
+
+/** Empty if the file cannot be read. */
+async function beginningOf(path: string): Promise<Buffer> {
+  try {
+    await using file = await open(path, 'r');
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(64 * 1024));
+    return buffer.subarray(0, bytesRead);
+  } catch {
+    return Buffer.alloc(0);
   }
 }
 

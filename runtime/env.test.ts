@@ -1,4 +1,7 @@
-import { describe, expect, test } from '@jest/globals';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   describeProblems,
   flag,
@@ -14,6 +17,7 @@ import {
   readEnv,
   text,
   withDefault,
+  withSecretFiles,
 } from './env.ts';
 
 const fields = {
@@ -128,5 +132,64 @@ describe('readEnv', () => {
     expect(printed).toBe(
       'PORT=x: must be an integer from 1 to 65535 (default 4000)\nKEY=[secret]: must be at least 8 characters, or unset',
     );
+  });
+});
+
+describe('a secret in a file', () => {
+  let folder: string;
+  let path: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'secret-files-'));
+    path = join(folder, 'key');
+    mkdirSync(join(folder, 'directory'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test.each([
+    ['a key', 'a key'],
+    ['a key\n', 'a key'],
+    ['a key\r\n', 'a key'],
+    ['two lines\n\n', 'two lines\n'],
+    ['', ''],
+  ])('%j is read as %j', (content, KEY) => {
+    writeFileSync(path, content);
+    const given = { KEY_FILE: path, PORT: '1' };
+    expect(withSecretFiles(given, fields)).toEqual({
+      env: { ...given, KEY },
+      problems: [],
+    });
+    expect(withSecretFiles({ ...given, KEY: '' }, fields)).toMatchObject({
+      env: { KEY },
+      problems: [],
+    });
+  });
+
+  test('that does not exist is unset, as is a variable of a file without a value', () => {
+    for (const KEY_FILE of [join(folder, 'none'), ''])
+      expect(withSecretFiles({ KEY_FILE }, fields)).toEqual({
+        env: { KEY_FILE },
+        problems: [],
+      });
+  });
+
+  test('is rejected if the variable itself is set too, or if the file cannot be read', () => {
+    const problemsOf = (env: Record<string, string>) =>
+      describeProblems(withSecretFiles(env, fields).problems);
+    expect(problemsOf({ KEY: 'hunter2', KEY_FILE: path })).toBe(
+      `KEY_FILE=${path}: must be unset, because KEY is set`,
+    );
+    const directory = join(folder, 'directory');
+    expect(problemsOf({ KEY_FILE: directory })).toBe(
+      `KEY_FILE=${directory}: must be the path of a file that this process can read (EISDIR)`,
+    );
+  });
+
+  test('exists only for secrets', () => {
+    const NAME_FILE = join(folder, 'directory');
+    expect(withSecretFiles({ NAME_FILE }, fields)).toEqual({
+      env: { NAME_FILE },
+      problems: [],
+    });
   });
 });

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Secret } from './secret.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -25,10 +26,7 @@ export type ConfigOf<F> = { -readonly [K in keyof F]: F[K] extends EnvField<infe
  * Reads every variable of `fields` and reports all problems at once.
  * An empty value counts as unset: a chart renders an empty string for a value that is not set.
  */
-export function readEnv<F extends Readonly<Record<string, EnvField<unknown>>>>(
-  env: Environment,
-  fields: F,
-): ConfigResult<ConfigOf<F>> {
+export function readEnv<F extends EnvFields>(env: Environment, fields: F): ConfigResult<ConfigOf<F>> {
   const config: Record<string, unknown> = {};
   const problems: EnvProblem[] = [];
   for (const [name, field] of Object.entries(fields)) {
@@ -43,6 +41,41 @@ export function readEnv<F extends Readonly<Record<string, EnvField<unknown>>>>(
       });
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as ConfigOf<F> };
+}
+
+/** A table of variables. */
+export type EnvFields = Readonly<Record<string, EnvField<unknown>>>;
+
+/** The variable with the path of a file that contains the secret `name`. */
+export const fileVariable = (name: string): string => `${name}_FILE`;
+
+/**
+ * The environment with the content of the file in `<NAME>_FILE` as `NAME`, for each secret `NAME` of `fields`. A key in a file does
+ * not appear where environments do, such as in `/proc/<pid>/environ` and `crictl inspect`. A missing file counts as unset: the
+ * kubelet mounts an optional Secret that does not exist as an empty directory. One line feed at the end is removed.
+ */
+export function withSecretFiles(
+  env: Environment,
+  fields: EnvFields,
+): { env: Environment; problems: EnvProblem[] } {
+  const secrets: Record<string, string> = {};
+  const problems: EnvProblem[] = [];
+  for (const [name, { secret = false }] of Object.entries(fields)) {
+    const path = env[fileVariable(name)] ?? '';
+    if (!secret || path === '') continue;
+    const reject = (wanted: string) => problems.push({ name: fileVariable(name), value: path, wanted });
+    if ((env[name] ?? '') !== '') {
+      reject(`unset, because ${name} is set`);
+      continue;
+    }
+    try {
+      secrets[name] = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? '';
+      if (code !== 'ENOENT') reject(`the path of a file that this process can read (${code})`);
+    }
+  }
+  return { env: { ...env, ...secrets }, problems };
 }
 
 const SERVICE_LINK = /^(tcp|udp|sctp):\/\/.+:\d+$/;

@@ -165,9 +165,10 @@ function valueOf(env: Environment, name: (typeof ORDERED)[number][0 | 2]): strin
   return parsed.ok ? parsed.value : null;
 }
 
+/** Without a limit, no request is too large. */
 function sizeOf(value: string): number {
   const mode = MODES.findIndex((each) => each === value);
-  return mode === -1 ? (parseQuantity(value) ?? 0) : mode;
+  return mode === -1 ? (parseQuantity(value) ?? Infinity) : mode;
 }
 
 /** The injection settings of the release in `namespace`, without the CA bundle, which changes while a process runs. */

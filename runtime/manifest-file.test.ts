@@ -87,6 +87,8 @@ describe('loadManifestFile', () => {
 /** Starts to watch `file` in its current state. The returned array collects the reported results. */
 async function watching(options: Partial<WatchOptions> = {}): Promise<LoadedManifest[]> {
   const reported: LoadedManifest[] = [];
+  // The last read of a watch can end after its test.
+  const ownReads = reads;
   watchManifestFile(file, {
     current: await loadManifestFile(file),
     onChange: (loaded) => reported.push(loaded),
@@ -94,7 +96,7 @@ async function watching(options: Partial<WatchOptions> = {}): Promise<LoadedMani
     settleMs: 20,
     load: async (path) => {
       const loaded = await loadManifestFile(path);
-      reads.push(loaded);
+      ownReads.push(loaded);
       return loaded;
     },
     ...options,

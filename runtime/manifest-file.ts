@@ -11,7 +11,7 @@ export type LoadedManifest =
   /** `hash`: SHA-256 of the file, hex; computed at each read. */
   | { ok: true; file: string; manifest: Manifest; hash: string; text: string }
   /** `unreadable`: the file has no text, so the only problem is about the file itself. */
-  | { ok: false; file: string; problems: ManifestProblem[]; unreadable?: true };
+  | { ok: false; file: string; problems: ManifestProblem[]; warnings?: ManifestProblem[]; unreadable?: true };
 
 /** Reads and parses one manifest file. Never throws: an unreadable file is a problem at 1:1. `file`: its name in messages. */
 export async function loadManifestFile(path: string, file = path): Promise<LoadedManifest> {
@@ -24,7 +24,7 @@ export function parseManifestBytes(file: string, bytes: Buffer): LoadedManifest 
   if (bytes.includes(0) || !isUtf8(bytes)) return unreadableManifest(file, 'is not a UTF-8 text file');
   const text = new TextDecoder().decode(bytes);
   const parsed = parseManifest(text);
-  if (!parsed.ok) return { ok: false, file, problems: parsed.problems };
+  if (!parsed.ok) return { ...parsed, file };
   return {
     ok: true,
     file,

@@ -3,12 +3,15 @@ export interface Metrics {
   counter(name: string, help: string): Counter;
   /** `buckets`: upper bounds in ascending order; seconds for durations. */
   histogram(name: string, help: string, buckets: readonly number[]): Histogram;
-  gauge(name: string, help: string, read: () => readonly Sample[]): void;
+  gauge(name: string, help: string, read: (scrape: Scrape) => readonly Sample[]): void;
   /** A counter whose value another component counts. */
-  total(name: string, help: string, read: () => readonly Sample[]): void;
+  total(name: string, help: string, read: (scrape: Scrape) => readonly Sample[]): void;
   /** Returns the Prometheus text exposition format. */
   render(): string;
 }
+
+/** Identity of one scrape: what several gauges need is computed once for it. */
+export type Scrape = object;
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -18,6 +21,8 @@ export interface Counter {
 
 export interface Histogram {
   observe(value: number, labels?: Labels): void;
+  /** Exports the series before its first value, so that this value is an increase. */
+  create(labels: Labels): void;
 }
 
 export interface Sample {
@@ -28,11 +33,12 @@ export interface Sample {
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 export function createMetrics(): Metrics {
-  const families: { name: string; type: string; help: string; lines: () => string[] }[] = [];
+  const families: { name: string; type: string; help: string; lines: (scrape: Scrape) => string[] }[] = [];
   const readBy =
     (type: string) =>
-    (name: string, help: string, read: () => readonly Sample[]): void => {
-      const lines = () => read().map(({ labels = {}, value }) => `${name}${labelsText(labels)} ${value}`);
+    (name: string, help: string, read: (scrape: Scrape) => readonly Sample[]): void => {
+      const lines = (scrape: Scrape) =>
+        read(scrape).map(({ labels = {}, value }) => `${name}${labelsText(labels)} ${value}`);
       families.push({ name, type, help, lines });
     };
   return {
@@ -51,38 +57,44 @@ export function createMetrics(): Metrics {
       const series = new Map<string, Series>();
       const lines = () => [...series.values()].flatMap((each) => histogramLines(name, buckets, each));
       families.push({ name, type: 'histogram', help, lines });
-      return { observe: (value, labels = NO_LABELS) => observe(series, buckets, value, labels) };
+      return {
+        observe: (value, labels = NO_LABELS) => observe(seriesOf(series, buckets, labels), buckets, value),
+        create: (labels) => void seriesOf(series, buckets, labels),
+      };
     },
     gauge: readBy('gauge'),
     total: readBy('counter'),
-    render: () =>
-      families
-        .flatMap(({ name, type, help, lines }) => [
-          `# HELP ${name} ${help}`,
-          `# TYPE ${name} ${type}`,
-          ...lines(),
-        ])
-        .join('\n') + '\n',
+    render: () => {
+      const scrape: Scrape = {};
+      return (
+        families
+          .flatMap(({ name, type, help, lines }) => [
+            `# HELP ${name} ${help}`,
+            `# TYPE ${name} ${type}`,
+            ...lines(scrape),
+          ])
+          .join('\n') + '\n'
+      );
+    },
   };
 }
 
-function observe(
-  series: Map<string, Series>,
-  buckets: readonly number[],
-  value: number,
-  labels: Labels,
-): void {
+function seriesOf(known: Map<string, Series>, buckets: readonly number[], labels: Labels): Series {
   const key = labelsText(labels);
-  let current = series.get(key);
-  if (current === undefined) {
-    current = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
-    series.set(key, current);
+  let series = known.get(key);
+  if (series === undefined) {
+    series = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
+    known.set(key, series);
   }
+  return series;
+}
+
+function observe(series: Series, buckets: readonly number[], value: number): void {
   let bucket = 0;
   while (bucket < buckets.length && !(value <= (buckets[bucket] ?? Infinity))) bucket += 1;
-  if (bucket < buckets.length) current.counts[bucket] = (current.counts[bucket] ?? 0) + 1;
-  current.sum += value;
-  current.count += 1;
+  if (bucket < buckets.length) series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+  series.sum += value;
+  series.count += 1;
 }
 
 interface Series {

@@ -40,8 +40,25 @@ const METRICS = {
   },
 } as const;
 
-/** Routes that the kubelet and Prometheus request from every process in the cluster. */
+/** The metrics of Prometheus' client libraries that dashboards for controllers use. */
+function addProcessMetrics(metrics: Metrics): void {
+  metrics.total('process_cpu_seconds_total', 'Total user and system CPU time spent in seconds.', () => {
+    const { user, system } = process.cpuUsage();
+    return [{ value: (user + system) / 1e6 }];
+  });
+  metrics.gauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => [
+    { value: process.memoryUsage.rss() },
+  ]);
+  metrics.gauge(
+    'process_start_time_seconds',
+    'Start time of the process since unix epoch in seconds.',
+    () => [{ value: performance.timeOrigin / 1000 }],
+  );
+}
+
+/** Routes that the kubelet and Prometheus request from every process in the cluster. Adds the metrics of the process. */
 export function processRoutes(state: ProcessState): Route[] {
+  addProcessMetrics(state.metrics);
   return [
     { ...LIVEZ, handlers: [(_request, response) => void response.json({ status: 'live' })] },
     {

@@ -32,6 +32,24 @@ test('exits with 1 on an invalid environment and names every invalid variable', 
   );
 });
 
+test('reads a secret from the file of its variable', async () => {
+  const { child, log } = startEcho({
+    KEY_FILE: 'package.json',
+    KEY: 'a key of the environment',
+  });
+  expect(await exitOf(child)).toBe(1);
+  expect(log()).toBe('echo cannot start:\nKEY_FILE=package.json: must be unset, because KEY is set\n');
+  const short = startEcho({ KEY_FILE: '.prettierignore.none', PORT: 'x' });
+  expect(await exitOf(short.child)).toBe(1);
+  expect(short.log()).toMatch(/^echo cannot start:\nPORT=x: [^\n]*\n$/);
+  const { child: started, log: output } = startEcho({
+    KEY_FILE: 'package.json',
+  });
+  while (!output().includes('listening')) await once(started.stderr!, 'data');
+  started.kill('SIGTERM');
+  expect(await exitOf(started)).toBe(0);
+});
+
 test('exits with 1 if the start fails and logs the chain of causes', async () => {
   const { child, log } = startEcho({ HOW: 'fail' });
   expect(await exitOf(child)).toBe(1);

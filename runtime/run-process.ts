@@ -2,12 +2,15 @@ import { PORT_TAKEN_EXIT_CODE } from '../core/injection/names.ts';
 import {
   describeProblems,
   withoutServiceLinks,
+  withSecretFiles,
   type ConfigOf,
   type ConfigResult,
+  type EnvFields,
   type Environment,
   type LOG_FIELDS,
 } from './env.ts';
 import { createLogger, describeError, ignoreOutputErrors, type Logger } from './logger.ts';
+import { StartProblem, writeTerminationMessage } from './start-problem.ts';
 
 /** Handle of a started process, used to stop it. */
 export interface Running {
@@ -19,6 +22,8 @@ type LogConfig = ConfigOf<typeof LOG_FIELDS>;
 export interface ProcessDefinition<C extends LogConfig> {
   part: string;
   env: Environment;
+  /** The variables whose secrets may also be in files; default: none. */
+  fields?: EnvFields;
   readConfig(env: Environment): ConfigResult<C>;
   /** Starts everything. `signal` aborts if a stop signal arrives during the start. */
   start(config: C, logger: Logger, signal: AbortSignal): Promise<Running>;
@@ -26,15 +31,17 @@ export interface ProcessDefinition<C extends LogConfig> {
 
 /**
  * Runs the lifecycle of every process: read the environment, start, wait for SIGTERM or SIGINT, close, exit.
- * An invalid environment or a failed start sets exit code 1; a port in use sets `PORT_TAKEN_EXIT_CODE`. A second signal exits
- * immediately.
+ * An invalid environment or a failed start sets exit code 1, a port in use `PORT_TAKEN_EXIT_CODE`, and a `StartProblem` its own
+ * code and the termination message of the container. A second signal exits immediately.
  */
 export async function runProcess<C extends LogConfig>(definition: ProcessDefinition<C>): Promise<void> {
-  const { part, env } = definition;
+  const { part, fields = {} } = definition;
   ignoreOutputErrors();
-  const result = definition.readConfig(withoutServiceLinks(env));
-  if (!result.ok) {
-    process.stderr.write(`${part} cannot start:\n${describeProblems(result.problems)}\n`);
+  const { env, problems } = withSecretFiles(withoutServiceLinks(definition.env), fields);
+  const result = definition.readConfig(env);
+  if (!result.ok || problems.length > 0) {
+    const all = [...problems, ...(result.ok ? [] : result.problems)];
+    process.stderr.write(`${part} cannot start:\n${describeProblems(all)}\n`);
     process.exitCode = 1;
     return;
   }
@@ -58,11 +65,18 @@ export async function runProcess<C extends LogConfig>(definition: ProcessDefinit
       error: describeError(error),
     });
     process.exitCode = code === 'EADDRINUSE' ? PORT_TAKEN_EXIT_CODE : 1;
+    if (error instanceof StartProblem) endWith(error);
   } finally {
     // The delay lets standard error flush. Open timers and sockets are bugs, but must not delay the termination of the pod.
     // oxlint-disable-next-line no-restricted-properties -- last resort after everything was closed
     setTimeout(() => process.exit(), 1_000).unref();
   }
+}
+
+/** Ends a process whose input a person has to correct. */
+export function endWith({ explanation, exitCode }: StartProblem): void {
+  writeTerminationMessage(explanation);
+  process.exitCode = exitCode;
 }
 
 /** A second signal within this time is a copy of the first signal. */

@@ -10,7 +10,7 @@ import type { EnvField } from './env.ts';
 
 const ROOT = dirname(import.meta.dirname);
 
-/** Variables that accept any text, such as a path. A wrong path is reported when the path is used. */
+/** Variables that accept any text. A wrong path is reported when the path is used. */
 const ANY_TEXT = [
   'DATABASE_CA_FILE',
   'DATA_DIR',
@@ -23,6 +23,7 @@ const ANY_TEXT = [
   'PLATFORM_SECRET_DIR',
   'PLATFORM_TOKEN_FILE',
   'PROOF_STORE_PATH',
+  'START_NONCE',
   'TLS_CERT_FILE',
   'TLS_KEY_FILE',
   'ANTHROPIC_API_KEY',

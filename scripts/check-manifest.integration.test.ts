@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -31,6 +31,9 @@ afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 const write = (name: string, text: string) => writeFileSync(join(cwd, name), text);
 const read = (name: string) => readFileSync(join(cwd, name), 'utf8');
 
+const platform = (...args: string[]) =>
+  void execFileSync(join(cwd, 'platform'), args, { cwd, env: { HOME: cwd } });
+
 function run(script: string, args: readonly string[], env: Record<string, string> = {}) {
   const { stdout, stderr, status } = spawnSync(join(ROOT, 'scripts', script), args, {
     cwd,
@@ -48,9 +51,9 @@ function run(script: string, args: readonly string[], env: Record<string, string
 describe('the GitHub Action', () => {
   test('annotates violations, and passes without a threshold', () => {
     const { stdout, stderr, status } = run('check-manifest.sh', []);
-    expect(stdout).toMatch(/^::error file=agent\.yaml,line=\d+,col=\d+,title=SEC-LLM-10::/m);
+    expect(stdout).toMatch(/^::error file=agent\.yaml,line=\d+,col=\d+,title=SEC-LLM-02::/m);
     expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
-    expect(read('summary.md')).toMatch(/^### platform audit\n\ndeclared \d+\/100 [A-F]\n\n\| Severity \|/);
+    expect(read('summary.md')).toMatch(/^### platform audit\n\ndeclared score \d+\/100\n\n\| Severity \|/);
   });
 
   test('fails below the threshold', () => {
@@ -69,11 +72,56 @@ describe('the GitHub Action', () => {
     expect(read('summary.md')).toContain('### platform validate\n\nagent.yaml is not valid: 1 problem\n');
   });
 
+  test('fails for a secret in the manifest', () => {
+    write('agent.yaml', GUARDED.replace(/apiKey: .*/, 'apiKey: sk-literal'));
+    const { stdout, status } = run('check-manifest.sh', []);
+    expect(stdout).toMatch(
+      /^::error file=agent\.yaml,line=11,col=5,title=manifest\.invalid::spec\.model\.apiKey: /,
+    );
+    expect(status).toBe(1);
+    expect(run('validate-manifests.sh', ['agent.yaml']).status).toBe(1);
+  });
+
+  /** The threshold of the example workflow in the guide. */
+  function exampleThreshold(): string {
+    const guides = join(ROOT, 'docs/guide');
+    const pages = readdirSync(guides).filter((name) => name.endsWith('.md'));
+    const found = pages.flatMap(
+      (name) => /^ +fail-below: (\d+)$/m.exec(readFileSync(join(guides, name), 'utf8'))?.[1] ?? [],
+    );
+    expect(found).toHaveLength(1);
+    return found[0] ?? '';
+  }
+
+  test.each<[string, () => void]>([
+    ['init', () => platform('init', '--yes', '.')],
+    [
+      'scan',
+      () => {
+        write('agent.py', 'from openai import OpenAI\nOpenAI().chat.completions.create(model="gpt-5")\n');
+        platform('scan', '--dir', '.', '--no-llm', '--update');
+      },
+    ],
+    [
+      'the example agent',
+      () => write('agent.yaml', readFileSync(join(ROOT, 'examples/agents/compliant/agent.yaml'), 'utf8')),
+    ],
+    [
+      'the example of scan',
+      () => write('agent.yaml', readFileSync(join(ROOT, 'examples/scan/python/agent.yaml'), 'utf8')),
+    ],
+  ])('the manifest of %s passes the example of the guide', (_name, prepare) => {
+    rmSync(join(cwd, 'agent.yaml'));
+    prepare();
+    const { stderr, status } = run('check-manifest.sh', [], { FAIL_BELOW: exampleThreshold() });
+    expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
+  });
+
   test('compares with the base, and writes SARIF', () => {
     write('agent.yaml', manifestText());
     expect(run('check-manifest.sh', [], { BASE: 'main', SARIF: 'audit.sarif' }).status).toBe(0);
     expect(read('summary.md')).toMatch(
-      /^### platform diff\n\nmain:\.\/agent\.yaml to agent\.yaml: 100 A to 85 B/,
+      /^### platform diff\n\nmain:\.\/agent\.yaml to agent\.yaml: score relative to the first file 85\/100 \\\(-15\\\)/,
     );
     expect(JSON.parse(read('audit.sarif'))).toMatchObject({ version: '2.1.0' });
   });

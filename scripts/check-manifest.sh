@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check-manifest.sh - the steps of the GitHub Action (action.yaml): annotates the lines of the manifest, writes the summary of the
-# job, and exits with 1 if the manifest is not valid or its declared score is too low.
+# job, and exits with 1 if the manifest is not valid, has a warning, or its declared score is too low.
 #   MANIFEST    path of the manifest (default agent.yaml)
 #   FAIL_BELOW  lowest accepted declared score (default 0)
 #   BASE        git revision to compare with; empty: no comparison
@@ -8,8 +8,8 @@
 set -euo pipefail
 MANIFEST=${MANIFEST:-agent.yaml} FAIL_BELOW=${FAIL_BELOW:-0} SUMMARY=${GITHUB_STEP_SUMMARY:-/dev/null}
 
-if ! platform validate "$MANIFEST" --format github; then
-  platform validate "$MANIFEST" --format markdown >> "$SUMMARY" || true
+if ! platform validate "$MANIFEST" --strict --format github; then
+  platform validate "$MANIFEST" --strict --format markdown >> "$SUMMARY" || true
   exit 1
 fi
 if [ -n "${BASE:-}" ]; then

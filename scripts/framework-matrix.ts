@@ -1,7 +1,7 @@
 // Runs the matrix of clients and frameworks and writes the results to testing/frameworks/results.json; with --examples, the
 // example agents and testing/frameworks/example-results.json; with --lanes, the clients of the egress lanes and
 // testing/egress/client-results.json and mcp-client-results.json. Other arguments select rows whose names contain one of them.
-// docs/guide/clients.md and docs/guide/frameworks are generated from these files (npm run generate).
+// docs/guide/clients.md and docs/guide/frameworks.md are generated from these files (npm run generate).
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientResult, ClientRow, McpClientResult } from '../testing/egress/client-row.ts';

@@ -12,8 +12,12 @@ const INTRODUCTION = `# Pod annotations
 
 Set the annotations on the pod; in a Deployment, under \`spec.template.metadata.annotations\`. A pod with an invalid value is
 rejected when it is created. The message names the annotation, the value and the allowed values. For a Deployment, see the
-condition \`ReplicaFailure\` in \`kubectl describe deployment\`. An unknown annotation that starts with \`platform.io/\` causes a
-warning.
+condition \`ReplicaFailure\` in \`kubectl describe deployment\`.
+
+A client that applies a workload gets a warning for an annotation that starts with \`platform.io/\` and has no effect: an unknown
+name, an annotation that is not in the pod template, or a label instead of an annotation. The chart value
+\`webhook.annotationWarnings\` turns the warnings off. [\`platform check\`](checks.md#annotation-ignored) finds the same mistakes in
+existing workloads.
 
 | Annotation | Meaning | Allowed | Default |
 | --- | --- | --- | --- |
@@ -38,7 +42,7 @@ describes the details.
 
 With \`platform.io/egress-lanes\`, a variable of the agent's container with a value gets the address of the lane, and its value
 becomes the upstream of the lane. An absent variable is added only if the table has "yes" and nothing else in the container decides
-about the address. [The guide](../guide/kubernetes.md#send-the-agents-calls-through-lanes) describes the details.
+about the address. [The guide](../guide/egress.md#in-kubernetes) describes the details.
 
 | Lane | Variable | Added if absent | Upstream then |
 | --- | --- | --- | --- |

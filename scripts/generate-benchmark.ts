@@ -5,6 +5,7 @@ import { readSavedResults, type Results } from '../bench/results.ts';
 import { DIRECT, HTTP_PROXY, SIDECAR, UNDICI, WITH_OPA } from '../bench/targets.ts';
 import { withPart } from './generated-part.ts';
 import { alignedTable } from './markdown-table.ts';
+import { escaped } from './svg-text.ts';
 
 const BEGIN = '<!-- Generated from bench/results.json by scripts/generate-benchmark.ts -->';
 
@@ -35,9 +36,6 @@ function barsOf(rows: readonly Row[], scenario: string): ShownBar[] {
     return value === undefined ? [] : [{ label, isOwn: target.startsWith('sidecar'), value }];
   });
 }
-
-const escaped = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 const [WIDTH, LEFT, RIGHT, BAR, TOP] = [920, 190, 70, 24, 76];
 
@@ -116,7 +114,7 @@ export function readmeWithBenchmark(): string {
 /** Processor time per request, and what a sidecar needs next to an agent. */
 function figureTable({ throughput = [], latency, heap, streams }: Results): string {
   const speeds = throughput
-    .filter(({ target }) => target === SIDECAR)
+    .filter(({ target, scenario }) => target === SIDECAR && scenario === 'chat')
     .map(({ scenario, cpuUs, against }): [string, string] => {
       const [proxy, undici] = [against[HTTP_PROXY]?.cpu.median, against[UNDICI]?.cpu.median];
       const ratios = `${proxy?.toFixed(2)} × bare http-proxy, ${undici?.toFixed(2)} × bare undici`;

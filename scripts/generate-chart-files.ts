@@ -72,8 +72,11 @@ The chart installs three Deployments with their Services, ServiceAccounts and ro
 
 - a MutatingWebhookConfiguration that applies only to pods with \`platform.io/inject\`;
 - a ValidatingAdmissionPolicy, the guard, that rejects such a pod if it has no genuine sidecar after injection;
+- a ValidatingAdmissionPolicy that warns of annotations without effect, such as a misspelt one, and never rejects
+  (\`webhook.annotationWarnings\`);
 - two ValidatingAdmissionPolicies that limit the write access of the operator's ServiceAccount to one annotation and that of the
-  webhook's ServiceAccount to \`caBundle\` ([what a stolen token can do](../../docs/guide/operations.md#stolen-tokens));
+  webhook's ServiceAccount to \`caBundle\` ([what a stolen token can do](../../docs/reference/review.md#serviceaccount-token-of-a-component));
+- a ValidatingAdmissionPolicy that [bounds the metadata of AgentObservations](../../docs/observation.md#bounds);
 - the namespace \`platform-canary\`, with a policy that allows only dry-run pods in it, and a ServiceAccount that can create only
   these pods; the operator uses it to test injection every minute (\`canary.enabled\`);
 - the CustomResourceDefinition \`agentobservations.platform.io\`, which is kept after \`helm uninstall\` (\`crds.keep\`);

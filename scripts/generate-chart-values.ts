@@ -4,6 +4,7 @@ import { parse, stringify } from 'yaml';
 import {
   ANNOTATIONS,
   DEFAULTED,
+  OTHER_ANNOTATIONS,
   type AnnotationRow,
   type DefaultedRow,
 } from '../core/injection/annotations.ts';
@@ -72,7 +73,7 @@ export function chartSchema(): string {
   return `${JSON.stringify(schema, null, 2).replaceAll(/\[[^[\]{}]*\]/g, oneLine)}\n`;
 }
 
-/** `files/annotations.yaml` of the chart: the guard's check of each annotation, and the injector's variables. */
+/** `files/annotations.yaml` of the chart: the guard's check of each annotation, other known names, and the injector's variables. */
 export function chartAnnotations(): string {
   const annotations = Object.values<AnnotationRow<unknown>>(ANNOTATIONS).map(({ name, allowed, cel }) => ({
     name,
@@ -80,5 +81,5 @@ export function chartAnnotations(): string {
     cel,
   }));
   const variables = rows.map(({ chart: { variable, path } }) => ({ variable, path: path.split('.') }));
-  return `# ${SOURCE} by scripts/generate.ts. Do not edit.\n${stringify({ annotations, variables }, { version: '1.1', lineWidth: 0 })}`;
+  return `# ${SOURCE} by scripts/generate.ts. Do not edit.\n${stringify({ annotations, otherAnnotations: OTHER_ANNOTATIONS, variables }, { version: '1.1', lineWidth: 0 })}`;
 }

@@ -15,7 +15,7 @@ processes are queried through the API server. A finding has a code, a severity, 
 - A check that could not run is **unknown**. The finding names the missing permission and counts with the severity of its
   check. A check passes only if it was executed.
 
-\`-o json\` prints \`{version, server, kubernetes, release, findings[], passed[]}\`. A finding is \`{code, severity, status,
+\`--json\` prints \`{version, server, kubernetes, release, findings[], passed[]}\`. A finding is \`{code, severity, status,
 subject, message, hint, docs}\`, with \`status\` \`found\` or \`unknown\`. While \`version\` is 1, members may be added but not changed.
 
 ${CHECK_GROUPS.map(groupText).join('\n')}`;

@@ -63,7 +63,7 @@ function rowOf({ id, severity, tier, passesWhen, evidence, recommendation, refer
 function shownBy(evidence: EvidenceKind): string {
   switch (evidence.kind) {
     case 'check':
-      return `checks \`${evidence.category}:\``;
+      return `checks ${evidence.categories.map((each) => `\`${each}:\``).join(' or ')}`;
     case 'guardrail':
       return 'one of these guardrails observed';
     case 'evaluation':

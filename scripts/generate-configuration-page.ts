@@ -1,11 +1,20 @@
 import { CONTROL_PLANE_FIELDS, CONTROL_PLANE_SUMMARIES } from '../control-plane/config.ts';
 import { LLM_FIELDS, LLM_SUMMARIES } from '../llm/settings.ts';
 import { OPERATOR_FIELDS, OPERATOR_SUMMARIES } from '../operator/config.ts';
-import type { EnvField, Summaries } from '../runtime/env.ts';
+import { fileVariable, type EnvField, type Summaries } from '../runtime/env.ts';
 import { COMBINATIONS } from '../sidecar/config-combinations.ts';
 import { SIDECAR_FIELDS, SIDECAR_SUMMARIES } from '../sidecar/config.ts';
 import { WEBHOOK_FIELDS, WEBHOOK_SUMMARIES } from '../webhook/config.ts';
 import { markdownTable } from './markdown-table.ts';
+
+function secretNames(): string {
+  const fields: readonly [string, EnvField<unknown>][] = Object.entries({
+    ...CONTROL_PLANE_FIELDS,
+    ...OPERATOR_FIELDS,
+  });
+  const names = fields.filter(([, { secret }]) => secret).map(([name]) => `\`${fileVariable(name)}\``);
+  return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
 
 const INTRODUCTION = `# Configuration
 
@@ -15,6 +24,10 @@ A process is configured only through environment variables. With an invalid valu
 problems are reported together, each with the variable, its value (never for secrets) and the accepted values. An empty
 value counts as unset. In a cluster, the chart sets the variables of the operator, the webhook and the control plane, and the
 injector sets those of the sidecar.
+
+Each secret of the control plane and of the operator can also be in a file, whose path is \`<NAME>_FILE\`:
+${secretNames()}. Only one of both may be set. A file that does not exist counts as
+unset, and one line feed at the end is removed.
 
 \`<NAME>_PORT=tcp://…\`, which Kubernetes sets for a Service of the namespace (a service link), counts as unset. So a Service named
 \`otlp\` does not change \`OTLP_PORT\` of a sidecar. Pods of the chart have no service links.

@@ -24,12 +24,12 @@ const cells = ({ attack, shows, test }: Evasion): string[] => [
   typeof test === 'string' ? `\`${test}\`` : `not tested: ${test.untested}`,
 ];
 
-/** `docs/guide/egress.md` with the table of routes that are not read, and a table of evasions for each layer. */
-export function egressPage(): string {
+/** `docs/reference/review.md` with the table of routes that are not read, and a table of evasions for each layer. */
+export function reviewPage(): string {
   const tables = Object.entries(LAYERS).map(([layer, heading]) => {
     const rows = EVASIONS.filter((row) => row.layer === layer).map(cells);
     return `### ${heading}\n\n${alignedTable(['What the agent does', 'How it shows', 'Test'], rows)}`;
   });
-  const file = 'docs/guide/egress.md';
+  const file = 'docs/reference/review.md';
   return withPart(file, BEGIN, tables.join('\n'), withPart(file, ROUTES, unreadRoutesTable()));
 }

@@ -30,6 +30,10 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     object: WORKLOAD,
     when: 'A pod has no sidecar: when the AgentObservation was created, or when the condition `Injected` was True before.',
   },
+  CaUnknown: {
+    object: WORKLOAD,
+    when: 'A pod trusts another CA than the control plane: when the AgentObservation was created, or when the condition `Injected` was True before.',
+  },
   InjectionSkipped: {
     object: `${WORKLOAD}, or the pod if it mirrors a static pod`,
     when: 'A pod opts in but is never injected. Once per workload and code; the note contains the code.',
@@ -41,6 +45,14 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   PortTaken: {
     object: `${AGENT}, ${WORKLOAD}`,
     when: 'Another process of a pod uses a port of the sidecar.',
+  },
+  ManifestInvalid: {
+    object: `${AGENT}, ${WORKLOAD}`,
+    when: 'The condition `ManifestValid` is False. Once per text; the note is the message of the condition.',
+  },
+  SidecarOutOfMemory: {
+    object: `${AGENT}, ${WORKLOAD}`,
+    when: 'The condition `SidecarFits` became False with the reason `OutOfMemory`.',
   },
   Pending: phase('Pending', 'Normal'),
   Healthy: phase('Healthy', 'Normal'),
@@ -54,7 +66,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   },
   PodsRefused: {
     object: WORKLOAD,
-    when: 'Pods of the workload are missing because the guard or the injector rejected them. The note is the message of the rejection.',
+    when: 'Pods of the workload are missing because the guard, the injector, a ResourceQuota or a LimitRange rejected them. The note contains the message of the rejection.',
   },
   Retry: {
     object: WORKLOAD,

@@ -53,8 +53,8 @@ function conditionSections(): string[] {
 }
 
 const CONDITIONS_INTRODUCTION = `The first matching row applies. An agent "reports" if its last heartbeat is at most three intervals old, with a minimum of
-two minutes. \`lastTransitionTime\` changes only with the status. Injected, Routed and Conflict are determined from the live
-pods. Without live pods they keep their last value.`;
+two minutes. \`lastTransitionTime\` changes only with the status. Injected, Routed, Conflict, ManifestValid and SidecarFits are
+determined from the live pods. Without live pods they keep their last value, except that SidecarFits shows why no pod is created.`;
 
 const DRIFT_INTRODUCTION = `Live pods that the current installation would inject differently, by reason. Restart the workload
 (\`kubectl rollout restart\`) to recreate the pods.`;

@@ -25,7 +25,7 @@ The sidecar and the control plane describe their routes as OpenAPI 3.1 documents
 Port 4001. Each route is also served under \`/platform\`, such as \`/platform/gap\`. There are no credentials: network access to
 the port is the trust boundary. The injector sets \`CONTROL_ACCESS=local\`. With this setting:
 
-- *Local* routes accept only requests over loopback, such as through a port-forward. The \`Host\` must be \`localhost\`,
+- *Local* routes accept only requests from 127.0.0.1 or ::1, such as through a port-forward. The \`Host\` must be \`localhost\`,
   \`127.0.0.0/8\` or \`[::1]\` with any port, and an \`Origin\` must have the same host. Other requests return 403.
 - *Open* routes accept requests from everywhere. \`/health/ready\` then has no body.
 

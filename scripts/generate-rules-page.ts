@@ -27,7 +27,8 @@ ${MAX_NOT_SHOWN_POINTS} points together. Grades: ${grades}, F below.
 
 The rows \`model.apiKey\`, \`env:\`, \`service:\`, \`tool:\`, \`memory:\` and \`mcp:\` need the agent's own report (\`source: agent-sdk\`). The
 rows of guardrails need responses that report behavior. The rows of \`policy\` need a policy engine. The rows
-\`tools.undeclared\`, \`model.undeclared\` and \`tokens.misreported\` need egress lanes, and \`egress.unseen\` needs the socket census.
+\`tokens.misreported\`, \`tools.undeclared\` with severity critical and \`egress.lane-unused\` need egress lanes, and \`egress.unseen\` needs
+the socket census.
 
 ${gapTable()}
 ## Policy rules

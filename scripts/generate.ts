@@ -2,21 +2,22 @@
 // content() may only read sources, so that two runs produce the same bytes.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { EXAMPLE_ROWS } from '../testing/frameworks/example-rows.ts';
 import { manifestReferencePage } from './generate-manifest-page.ts';
 import { annotationsReferencePage } from './generate-annotations-page.ts';
 import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
 import { scaffoldTemplates } from './generate-scaffold-templates.ts';
+import { INSTALL_PAGES, pageWithInstall } from './generate-install.ts';
 import { evidenceReferencePage } from './generate-evidence-page.ts';
 import { complianceReferencePage } from './generate-compliance-page.ts';
 import { rulesReferencePage } from './generate-rules-page.ts';
 import { chartDefaults, chartPage } from './generate-chart-files.ts';
 import { chartAnnotations, chartSchema, chartValues } from './generate-chart-values.ts';
-import { clientsPage } from './generate-clients-page.ts';
+import { clientsPage, measuredClientsPage } from './generate-clients-page.ts';
 import { eventsReferencePage } from './generate-events-page.ts';
-import { egressPage } from './generate-evasion-tables.ts';
-import { frameworkIndexPage, frameworkPage } from './generate-framework-pages.ts';
+import { reviewPage } from './generate-evasion-tables.ts';
+import { frameworksPage } from './generate-framework-pages.ts';
 import { logMessagesReferencePage } from './generate-log-messages-page.ts';
+import { terminalRecording } from './generate-terminal.ts';
 import { metricsReferencePage } from './generate-metrics-page.ts';
 import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
 
@@ -40,12 +41,11 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/events.md', content: eventsReferencePage },
   { file: 'docs/reference/log-messages.md', content: logMessagesReferencePage },
   { file: 'docs/guide/clients.md', content: clientsPage },
-  { file: 'docs/guide/egress.md', content: egressPage },
-  { file: 'docs/guide/frameworks/README.md', content: frameworkIndexPage },
-  ...EXAMPLE_ROWS.map((row) => ({
-    file: `docs/guide/frameworks/${row.page}.md`,
-    content: () => frameworkPage(row),
-  })),
+  { file: 'docs/reference/clients.md', content: measuredClientsPage },
+  { file: 'docs/reference/review.md', content: reviewPage },
+  { file: 'docs/guide/frameworks.md', content: frameworksPage },
+  ...INSTALL_PAGES.map((file) => ({ file, content: () => pageWithInstall(file) })),
+  { file: 'docs/images/terminal.svg', content: terminalRecording },
   // Helm cannot read files outside the chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
   { file: 'helm/agent-compliance/files/annotations.yaml', content: chartAnnotations },

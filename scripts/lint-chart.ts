@@ -17,7 +17,7 @@ const BUILD_MS = 20 * 60_000;
 /** Faults planted into the rendered defaults, and the kube-linter check that must find each. */
 const PLANTED: readonly [text: string, fault: string, check: string][] = [
   ['readOnlyRootFilesystem: true', 'readOnlyRootFilesystem: false', 'no-read-only-root-fs'],
-  ['runAsUser: 65532', 'runAsUser: 0', 'run-as-non-root'],
+  ['runAsUser: 65521', 'runAsUser: 0', 'run-as-non-root'],
   ['memory: ', 'storage: ', 'unset-memory-requirements'],
   ['kind: ServiceAccount\n', 'kind: ConfigMap\n', 'non-existent-service-account'],
 ];

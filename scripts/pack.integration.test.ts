@@ -63,6 +63,7 @@ const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; 
   'generate-policy': { args: ['agent.yaml', '--out', 'policy'], code: 0, shows: 'policy.rego' },
   'generate-egress': { args: ['agent.yaml'], code: 0, shows: 'kind: NetworkPolicy' },
   run: { args: [...RUN_PORTS, '--', 'node', '-e', '0'], code: 0, shows: '/100' },
+  gap: { args: ['--url', '127.0.0.1:1'], code: 1, shows: 'cannot connect' },
   observe: { args: ['--url', 'http://127.0.0.1:1', '--once'], code: 1, shows: 'cannot connect' },
   'provider-status': { args: [], code: 1, shows: 'ANTHROPIC_API_KEY' },
   mcp: { args: ['--settings', 'none.json'], code: 1, shows: 'none.json' },
@@ -118,11 +119,13 @@ describe('npm install of the package, without a registry', () => {
     for (const name of names) expect(notices).toMatch(new RegExp(`^## ${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
   });
 
-  test('provides npx platform', async () => {
-    const { stdout, stderr } = await project.run('npx', '--offline', 'platform', '--help');
+  // The registry has a package "platform" of another owner, so the name of the package must be a command.
+  test('provides npx agent-compliance', async () => {
+    const npx = (...args: string[]) => project.run('npx', '-y', '--offline', 'agent-compliance', ...args);
+    const { stdout, stderr } = await npx('--help');
     expect([stdout.split('\n')[0], stderr]).toEqual(['Usage: platform [options] [command]', '']);
-    await project.run('npx', '--offline', 'platform', 'init', 'my-agent', '--yes');
-    const validated = await project.run('npx', '--offline', 'platform', 'validate', 'my-agent/agent.yaml');
+    await npx('init', 'my-agent', '--yes');
+    const validated = await npx('validate', 'my-agent/agent.yaml');
     expect(validated.stdout).toBe('my-agent/agent.yaml is valid: my-agent 0.1.0\n');
   });
 

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { isIPv4 } from 'node:net';
+import { isIPv4, type Socket } from 'node:net';
 import type { RequestHandler, Response } from 'express';
+import { isOwnAddress } from '../probe/own-address.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Route } from '../runtime/http-app.ts';
 import { Problem } from '../runtime/problem.ts';
 
@@ -33,7 +35,7 @@ export function localAccess(
 
 /** Why a request is not local; null: the request is local. */
 export function notLocalReason(request: {
-  socket: Pick<IncomingMessage['socket'], 'remoteAddress'>;
+  socket: Addresses;
   headers: Pick<IncomingMessage['headers'], 'host' | 'origin'>;
 }): string | null {
   if (!comesOverLoopback(request)) return 'this route is available on loopback only';
@@ -44,14 +46,25 @@ export function notLocalReason(request: {
   return null;
 }
 
-/** Whether the peer's address is loopback. */
-export function comesOverLoopback({
-  socket,
-}: {
-  socket: Pick<IncomingMessage['socket'], 'remoteAddress'>;
-}): boolean {
-  const { remoteAddress = '' } = socket;
-  return remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress);
+type Addresses = Pick<Socket, 'remoteAddress' | 'localAddress'>;
+
+/** By connection. A closed one has no addresses any more. */
+const known = new WeakMap<Addresses, boolean>();
+
+/**
+ * Whether a connection begins and ends on loopback. Only 127.0.0.1 and ::1 count as peer, because the proxies of service meshes
+ * (Istio, Kuma) forward the connections of other pods from 127.0.0.6 to the address of the pod.
+ */
+export function comesOverLoopback({ socket }: { socket: Addresses }): boolean {
+  let isLocal = known.get(socket);
+  if (isLocal === undefined) {
+    const { remoteAddress = '', localAddress = '' } = socket;
+    isLocal =
+      /^(::1|(::ffff:)?127[.]0[.]0[.]1)$/.test(remoteAddress) &&
+      /^(::1$|(::ffff:)?127[.])/.test(localAddress);
+    known.set(socket, isLocal);
+  }
+  return isLocal;
 }
 
 /** The last loopback authority: nearly all requests have the same. */
@@ -78,4 +91,34 @@ const HIDDEN = 'hidesBody';
 /** Whether the response must contain only the status. */
 export function isBodyHidden(response: Response): boolean {
   return response.locals[HIDDEN] === true;
+}
+
+/** Milliseconds after the first probe in which further addresses are accepted. */
+const PROBES_MS = 10_000;
+
+/**
+ * Tells the kubelet, whose requests have no credentials, from other pods. It probes `/readyz` every second from the start of the
+ * sidecar, when other pods do not know the address of the pod yet, and calls the hooks of the pod from the same address.
+ */
+export class KubeletAddresses {
+  readonly #clock: Clock;
+  readonly #known = new Set<string>();
+  #untilMs = Infinity;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Call it for each probe. */
+  add(probe: Partial<Addresses>): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (probe.remoteAddress === undefined || nowMs > this.#untilMs || this.has(probe)) return;
+    this.#untilMs = Math.min(this.#untilMs, nowMs + PROBES_MS);
+    this.#known.add(probe.remoteAddress);
+  }
+
+  /** Also true for the pod itself, from which a mesh proxy forwards the requests of the kubelet. */
+  has({ remoteAddress = '' }: Partial<Addresses>): boolean {
+    return this.#known.has(remoteAddress) || isOwnAddress(remoteAddress);
+  }
 }

@@ -31,6 +31,7 @@ test('an empty environment results in the defaults of the contract', () => {
       CONTROL_ACCESS: 'any',
       AGENT_NAME: null,
       AGENT_ENV_NAMES: null,
+      START_NONCE: null,
       AUDIT_RING_SIZE: 1000,
       AUDIT_QUERY: false,
       POLICY_URL: null,

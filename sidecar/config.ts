@@ -80,6 +80,7 @@ const OWN_FIELDS = {
   CONTROL_ACCESS: oneOf(['any', 'local'], 'any'),
   AGENT_NAME: optionalName('a DNS label (1 to 63 of a-z, 0-9 and -)', isDnsLabel),
   AGENT_ENV_NAMES: agentEnvNames,
+  START_NONCE: optionalText,
   AUDIT_RING_SIZE: integer({ min: 1, max: 100_000, default: 1000 }),
   AUDIT_QUERY: flag(false),
   POLICY_URL: optionalHttpUrl,
@@ -133,6 +134,8 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
   AGENT_NAME: 'The agent name in the label of the pod, compared with `metadata.name`. Set by the injector.',
   AGENT_ENV_NAMES:
     "The names of the agent container's variables; `*` for variables from `envFrom`, a single comma for none. Set by the injector. Unset: the sidecar's own environment is used as the agent's.",
+  START_NONCE:
+    'Any text, which `/readyz` returns, so that the process that started this sidecar recognises it. Set by `platform run`.',
   AUDIT_RING_SIZE:
     'Maximum number of entries in the audit ring. The sidecar lowers it, with a warning, to one entry for each 24 KiB of its memory limit.',
   AUDIT_QUERY: 'Record query strings in audit entries.',

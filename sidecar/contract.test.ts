@@ -103,6 +103,7 @@ const ENDPOINTS: readonly Row[] = [
     {
       ...{ score: 95, grade: 'A', source: 'manifest-static', issues: [{ ...issue, property: 'evaluated' }] },
       // Not part of the contract.
+      compliant: { status: 'Unknown', reason: 'NotShown', message: expect.any(String) },
       evidence: expect.any(Object),
       llm: { status: 'off', model: null, analysedAt: null, reason: null },
       census: NO_CENSUS,

@@ -19,6 +19,7 @@ const address6 = addressOf('IPv6');
 /** The expected status for a client outside loopback with CONTROL_ACCESS=local. `bare`: 200 without a body. */
 const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
   ['/readyz', 'GET', 200],
+  // For an address of the pod itself. `other-pods.integration.test.ts` has other pods.
   ['/drain', 'GET', 200],
   ['/health/live', 'GET', 200],
   ['/health/ready', 'GET', 'bare'],

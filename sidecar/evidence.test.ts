@@ -53,8 +53,18 @@ describe('/gap', () => {
   test('contains evidence next to the fields of the contract', async () => {
     await start({});
     const gap = await rig.report<Gap>('/gap');
-    expect(Object.keys(gap)).toEqual(['score', 'grade', 'source', 'issues', 'evidence', 'llm', 'census']);
+    expect(Object.keys(gap)).toEqual([
+      'compliant',
+      'score',
+      'grade',
+      'source',
+      'issues',
+      'evidence',
+      'llm',
+      'census',
+    ]);
     expect([gap.score, gap.grade]).toEqual([100, 'A']);
+    expect(gap).toMatchObject({ compliant: { status: 'Unknown', reason: 'NotShown' } });
     expect(gap.evidence).toEqual({
       shown: 0,
       declared: 3,
@@ -113,6 +123,23 @@ describe('/gap', () => {
     expect(await guardrail()).toMatchObject({ tier: 'reported', lastSeen: '2026-03-01T12:00:00.000Z' });
     clock.advance(1);
     expect(await guardrail()).toMatchObject({ tier: 'none' });
+  });
+
+  test('has an issue and a failed check when half of its responses are server errors', async () => {
+    await start({});
+    rig.agent.otherwise = (_request, response) => void response.writeHead(500).end();
+    const state = async () => {
+      const { issues } = await rig.report<Gap>('/gap');
+      const { checks } = await rig.report<{ checks: { id: string }[] }>('/health/ready');
+      const isFailing = checks.some(({ id }) => id === 'agent:serving');
+      return [isFailing, issues.some(({ property }) => property === 'serving.errors')];
+    };
+    for (let count = 0; count < 3; count++) await fetch(`${rig.proxyUrl}/chat`, { method: 'POST' });
+    await rig.settled();
+    expect(await state()).toEqual([false, false]);
+    await fetch(`${rig.proxyUrl}/chat`, { method: 'POST' });
+    await rig.settled();
+    expect(await state()).toEqual([true, true]);
   });
 
   test('contains a proof as evidence for the evaluation', async () => {

@@ -1,5 +1,6 @@
 import { ignoreOutputErrors } from '../runtime/logger.ts';
-import { runProcess } from '../runtime/run-process.ts';
+import { endWith, runProcess } from '../runtime/run-process.ts';
+import { StartProblem } from '../runtime/start-problem.ts';
 import { collectBuffers } from './collect-buffers.ts';
 import { readConfig, SIDECAR_FIELDS } from './config.ts';
 import { resolveLocalhostToLoopback } from './localhost.ts';
@@ -26,11 +27,12 @@ else void runInitStep();
 async function runInitStep(): Promise<void> {
   ignoreOutputErrors();
   const manifest = SIDECAR_FIELDS.MANIFEST_PATH.parse(process.env['MANIFEST_PATH']);
+  const usage = 'usage: sidecar [render-policy <directory>]';
   const problem =
     command !== 'render-policy' || directory === undefined || !manifest.ok
-      ? 'usage: sidecar [render-policy <directory>]'
+      ? new StartProblem(usage, { exitCode: 1, explanation: usage })
       : await renderPolicy(manifest.value, directory);
   if (problem === null) return;
-  process.stderr.write(`sidecar cannot start:\n${problem}\n`);
-  process.exitCode = 1;
+  process.stderr.write(`sidecar cannot start:\n${problem.explanation}\n`);
+  endWith(problem);
 }

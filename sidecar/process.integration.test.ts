@@ -13,6 +13,7 @@ import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { COMPILE_CACHE } from '../testing/compile-cache.ts';
 import { until } from '../testing/proxy-rig.ts';
+import { terminationLogAt } from '../testing/termination-log.ts';
 import { manifestText } from '../testing/sidecar-rig.ts';
 
 const BUNDLE = 'dist/sidecar/main.js';
@@ -163,7 +164,6 @@ describe('an invalid environment ends the process with exit code 1 and names the
   });
 
   test.each([
-    ['MANIFEST_PATH', '/nowhere/agent.yaml', 'is not a valid manifest'],
     ['PROOF_STORE_PATH', '/nowhere/proofs.json', 'cannot be written'],
     ['PLATFORM_SECRET_DIR', '/nowhere', 'cannot be read'],
     ['PLATFORM_SECRET_DIR', '/dev/null', 'is not a directory'],
@@ -193,11 +193,18 @@ describe('an invalid environment ends the process with exit code 1 and names the
   });
 });
 
-describe('an unusable manifest ends the process with exit code 1', () => {
+describe('an unusable manifest ends the process with its own exit code and a message for people', () => {
+  const log = () => join(folder, 'termination-log');
+  const summary = (key: string) =>
+    `The manifest is not valid: correct the key ${key} of its ConfigMap (volume platform-manifest), "platform validate" lists every problem\n`;
+
   test('when it is missing', async () => {
-    const started = run({ MANIFEST_PATH: join(folder, 'none.yaml') });
-    expect(await started.exit()).toBe(1);
-    expect(started.output()).toContain(`${join(folder, 'none.yaml')}: does not exist`);
+    const path = join(folder, 'none.yaml');
+    const started = run({ MANIFEST_PATH: path, ...terminationLogAt(log()) });
+    expect(await started.exit()).toBe(65);
+    expect(started.output()).toContain(`${path}: does not exist`);
+    expect(started.output()).toContain(`MANIFEST_PATH ${path} is not a valid manifest: one problem`);
+    expect(await readFile(log(), 'utf8')).toBe(`${summary('none.yaml')}none.yaml: does not exist`);
   });
 
   test('when it is invalid, with every problem and its position', async () => {
@@ -206,10 +213,25 @@ describe('an unusable manifest ends the process with exit code 1', () => {
       path,
       'apiVersion: platform.io/v1\nkind: PlatformAgent\nmetadata:\n  name: Not A Label\n  version: 1.0.0\n  description: x\nspec:\n  modle: {}\n',
     );
-    const started = run({ MANIFEST_PATH: path });
-    expect(await started.exit()).toBe(1);
-    expect(started.output()).toMatch(/wrong\.yaml:4:\d+ metadata\.name/);
-    expect(started.output()).toMatch(/wrong\.yaml:8:3 spec\.modle/);
+    const started = run({ MANIFEST_PATH: path, ...terminationLogAt(log()) });
+    expect(await started.exit()).toBe(65);
+    const message = await readFile(log(), 'utf8');
+    expect(message.startsWith(summary('wrong.yaml'))).toBe(true);
+    for (const text of [started.output(), message]) {
+      expect(text).toMatch(/wrong\.yaml:4:\d+ metadata\.name/);
+      expect(text).toMatch(/wrong\.yaml:8:3 spec\.modle/);
+    }
+  });
+
+  test('with the first problems of many', async () => {
+    const path = join(folder, 'many.yaml');
+    const names = Array.from({ length: 40 }, (_, index) => `unknown${index}: ${'x'.repeat(400)}\n`);
+    await writeFile(path, names.join(''));
+    const started = run({ MANIFEST_PATH: path, ...terminationLogAt(log()) });
+    expect(await started.exit()).toBe(65);
+    const lines = (await readFile(log(), 'utf8')).split('\n');
+    expect(lines).toHaveLength(7);
+    expect(lines.at(-1)).toMatch(/^\d+ more problems$/);
   });
 });
 

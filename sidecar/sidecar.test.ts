@@ -225,6 +225,11 @@ describe('health', () => {
     });
   });
 
+  test('/readyz returns the nonce of the process that started the sidecar', async () => {
+    await start({ env: { START_NONCE: 'n-1' } });
+    expect(await rig.report('/readyz')).toMatchObject({ nonce: 'n-1' });
+  });
+
   test('/drain makes each connection end with its next response for five minutes', async () => {
     let passedMs = 0;
     const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs };

@@ -37,16 +37,17 @@ export async function startSidecar(
     throw error;
   };
   const proxy = await startProxy(context).catch(cleanUp);
-  const control = await startControl(context, heartbeats).catch(async (error: unknown) => {
+  await context.otlp?.start().catch(async (error: unknown) => {
     await proxy.close(0);
     return cleanUp(error);
   });
-  await context.otlp?.start().catch(async (error: unknown) => {
-    await Promise.all([proxy.close(0), control.close(0)]);
+  await context.lanes?.start().catch(async (error: unknown) => {
+    await Promise.all([proxy.close(0), context.otlp?.close(0)]);
     return cleanUp(error);
   });
-  await context.lanes?.start().catch(async (error: unknown) => {
-    await Promise.all([proxy.close(0), control.close(0), context.otlp?.close(0)]);
+  // Last, so that its first response shows that every port is open.
+  const control = await startControl(context, heartbeats).catch(async (error: unknown) => {
+    await Promise.all([proxy.close(0), context.otlp?.close(0), context.lanes?.close(0)]);
     return cleanUp(error);
   });
   context.engine.start();

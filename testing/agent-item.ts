@@ -15,5 +15,6 @@ export const agentItem = (given: Partial<AgentItem> = {}): AgentItem => ({
   violations: 0,
   failOpen: 0,
   lastSeen: '2026-11-23T12:00:00.000Z',
+  stale: false,
   ...given,
 });

@@ -17,7 +17,7 @@ export const ANNOTATION_VALUES: Readonly<
   },
   mode: { good: ['track', 'enforce', 'off'], bad: ['', 'block', 'ENFORCE'] },
   cpuRequest: { good: ['1m', '250m', '1', '0.5', '64'], bad: ['', '0', '0.5m', '65', '1 ', 'lots', '-1'] },
-  cpuLimit: { good: ['1m', '64'], bad: ['0'] },
+  cpuLimit: { good: ['1m', '64', 'none'], bad: ['0', '', 'None', '65'] },
   memoryRequest: { good: ['96Mi', '1Gi', '16Gi', '200M'], bad: ['', '95Mi', '17Gi', '192', '192mb'] },
   memoryLimit: { good: ['96Mi', '16Gi'], bad: ['1Mi'] },
   image: { good: ['a:1', 'r.example:5000/x/y_z@sha256:ab'], bad: ['', 'a b', 'a\n', 'a,b'] },

@@ -161,6 +161,18 @@ const owned = fc.constantFrom<PodMetadata>(
   },
 );
 
+/** Ports that a service mesh excludes, among them ports of the sidecar. */
+const portLists = fc.constantFrom(
+  '',
+  '*',
+  '9090',
+  ' 9090, 4001 ,',
+  '4001',
+  '4318,9090',
+  '25,4000-4010',
+  '9090,9090',
+);
+
 const unrelated = fc.record(
   {
     'platform.io/agent-port': fc.constantFrom('8000', '9000', '7777'),
@@ -169,6 +181,8 @@ const unrelated = fc.record(
     'platform.io/sidecar-memory-limit': fc.constantFrom('128Mi', '1Gi'),
     'platform.io/sidecar-log-level': fc.constantFrom('debug', 'error'),
     'platform.io/otlp': fc.constantFrom('true', 'true', 'false'),
+    'traffic.sidecar.istio.io/excludeInboundPorts': portLists,
+    'config.linkerd.io/skip-inbound-ports': portLists,
   },
   { requiredKeys: [] },
 );

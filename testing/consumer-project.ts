@@ -27,18 +27,19 @@ export interface ConsumerProject {
   remove(): void;
 }
 
+/** The environment of a user, without the variables of the npm that runs these tests, because they point to this repository. */
+export const userEnvironment = (home: string): Record<string, string> => ({
+  HOME: home,
+  PATH: [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
+});
+
 /** An empty project with the package of `npm run package` installed by `npm install`. */
 export async function makeConsumerProject(): Promise<ConsumerProject> {
   const home = mkdtempSync(join(tmpdir(), 'consumer-'));
   const folder = join(home, 'project');
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{ "name": "shop", "private": true }\n');
-  // Without the variables of the npm that runs these tests, because they point to this repository.
-  const env = {
-    HOME: home,
-    PATH: [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
-    npm_config_registry: 'http://127.0.0.1:9',
-  };
+  const env = { ...userEnvironment(home), npm_config_registry: 'http://127.0.0.1:9' };
   const inFolder = (command: string, ...args: string[]): ReturnType<ConsumerProject['run']> =>
     run(command, args, { cwd: folder, env, timeout: 100_000 });
   await inFolder('npm', 'install', '--offline', '--no-fund', '--no-audit', await packedPackage());

@@ -18,6 +18,7 @@ const CACHE = join(
 export const DEBIAN_ROOT = join(CACHE, 'root');
 /** The same for Chromium and its fonts. */
 export const BROWSER_ROOT = join(CACHE, 'browser');
+const ALERTING_ROOT = join(CACHE, 'alerting');
 const SCRIPT = join(import.meta.dirname, '../scripts/debian-servers.sh');
 
 /** Paths of each program in Debian's packages, the unpacked path first. */
@@ -30,11 +31,15 @@ const PROGRAMS = {
   shellcheck: ['usr/bin/shellcheck'],
   zsh: ['bin/zsh', 'usr/bin/zsh'],
   fish: ['usr/bin/fish'],
+  promtool: ['usr/bin/promtool'],
+  prometheus: ['usr/bin/prometheus'],
+  alertmanager: ['usr/bin/prometheus-alertmanager'],
+  amtool: ['usr/bin/amtool'],
 } as const;
 
 export type DebianProgram = keyof typeof PROGRAMS;
 
-type Group = 'servers' | 'browser';
+type Group = 'servers' | 'browser' | 'alerting';
 const reasons = new Map<Group, string | null>();
 
 /**
@@ -45,6 +50,12 @@ export const whyNoDebianServers = (): string | undefined => whyNo('servers');
 
 /** The same for Chromium; see testing/browser/chromium.ts. */
 export const whyNoBrowser = (): string | undefined => whyNo('browser');
+
+/** The path of a program of Prometheus. On a machine without Debian's packages, the one in the PATH. */
+export function alertingProgram(name: 'promtool' | 'prometheus' | 'alertmanager' | 'amtool'): string {
+  whyNo('alerting');
+  return installed(name) ?? name;
+}
 
 function whyNo(group: Group): string | undefined {
   let reason = reasons.get(group);
@@ -68,10 +79,11 @@ export interface Program {
 
 /** How to run one of Debian's programs. Throws if it does not exist; call `whyNoDebianServers` first. */
 export function debianServer(name: DebianProgram): Program {
-  const candidates = PROGRAMS[name].flatMap((path) => [join(DEBIAN_ROOT, path), join('/', path)]);
-  const command = candidates.find((path) => existsSync(path));
+  const command = installed(name);
   if (command === undefined)
-    throw new Error(`${name} not found: run scripts/debian-servers.sh (expected ${candidates.join(', ')})`);
+    throw new Error(
+      `${name} not found: run scripts/debian-servers.sh (expected ${PROGRAMS[name].join(', ')})`,
+    );
   const env = { ...process.env, LD_LIBRARY_PATH: libraryPath(DEBIAN_ROOT) };
   // PostgreSQL does not run as root. In a user namespace it has another user id but can still access our files.
   const isForeign = (name === 'postgres' || name === 'initdb') && process.getuid?.() === 0;
@@ -82,6 +94,24 @@ export function debianServer(name: DebianProgram): Program {
         env,
       }
     : { command, leading: [], env };
+}
+
+/**
+ * The command of Debian's Alertmanager, which reads its templates from /usr/share, unlike other builds. It gets a /usr/share of its
+ * own, because nothing is installed there.
+ */
+export function alertmanagerCommand(): string[] {
+  const program = alertingProgram('alertmanager');
+  if (!program.startsWith(ALERTING_ROOT)) return [program];
+  const isolated = ['unshare', '--user', '--map-root-user', '--mount', 'sh', '-ec'];
+  return [...isolated, 'mount --bind "$0" /usr/share; exec "$@"', join(ALERTING_ROOT, 'usr/share'), program];
+}
+
+function installed(name: DebianProgram): string | undefined {
+  const roots = [DEBIAN_ROOT, ALERTING_ROOT, '/'];
+  return PROGRAMS[name]
+    .flatMap((path) => roots.map((root) => join(root, path)))
+    .find((path) => existsSync(path));
 }
 
 /** LD_LIBRARY_PATH for the programs that were unpacked into `root`. */

@@ -3,6 +3,7 @@ import {
   type HelmFacts,
   type InstalledFacts,
   type InstallFacts,
+  type ManifestText,
   type PodFacts,
   type WorkloadFacts,
 } from '../core/diagnosis/facts.ts';
@@ -44,6 +45,7 @@ export function installedFacts(change: Partial<InstalledFacts> = {}): InstalledF
     lease: known({ holder: 'operator-1', fresh: true }),
     observations: known([observation('Routed', 'True', 'ThroughSidecar', '')]),
     workloads: known([workload()]),
+    mistakes: known([]),
     pods: known([pod()]),
     fences: known([]),
     ...change,
@@ -89,11 +91,29 @@ export function workload(change: Partial<WorkloadFacts> = {}): WorkloadFacts {
     namespace: 'team',
     name: 'chat',
     agentName: 'chat',
-    refused: null,
-    manifest: { configMap: 'chat-manifest', text: known({ state: 'there', text: manifestText() }) },
+    refused: known(null),
+    manifest: { configMap: 'chat-manifest', text: known(manifestThere()) },
     ...change,
   };
 }
+
+/** The content of a ConfigMap that has not changed for a month. */
+export function manifestThere(
+  text: string = manifestText(),
+  change: Partial<ManifestThere> = {},
+): ManifestThere {
+  const changedAt = new Date('2026-01-01T00:00:00Z');
+  return {
+    state: 'there',
+    member: 'data',
+    text,
+    hash: 'a'.repeat(64),
+    changedAt,
+    ...change,
+  };
+}
+
+type ManifestThere = ManifestText & { state: 'there' };
 
 export function pod(change: Partial<PodFacts> = {}): PodFacts {
   return {
@@ -107,6 +127,7 @@ export function pod(change: Partial<PodFacts> = {}): PodFacts {
     labels: { app: 'chat' },
     hasEgressLane: false,
     waiting: [],
+    failed: [],
     ...change,
   };
 }

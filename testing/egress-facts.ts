@@ -4,6 +4,7 @@ import type { EgressFacts } from '../core/facts/egress-facts.ts';
 export function someEgress(overrides: Partial<EgressFacts> = {}): EgressFacts {
   return {
     lanes: ['openai'],
+    usedLanes: new Set(),
     models: new Map(),
     toolsOffered: new Map(),
     toolsCalled: new Map(),
@@ -20,6 +21,7 @@ export function someEgress(overrides: Partial<EgressFacts> = {}): EgressFacts {
 /** The facts of an agent that calls an undeclared model and an undeclared tool, and reports too few tokens. */
 export function misbehavingEgress(): EgressFacts {
   return someEgress({
+    usedLanes: new Set(['openai']),
     models: new Map([
       ['gpt-4o-2024-08-06', 3],
       ['gpt-5', 2],

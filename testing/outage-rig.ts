@@ -11,7 +11,7 @@ export const NAMESPACE = 'team';
 /** Timeout of a readiness request in milliseconds. */
 const ANSWER_MS = 20_000;
 const ADMIN_KEY = 'admin-key-of-a-test';
-const UNREACHABLE = 'caches not up to date: pods, unlabelledPods, observations, services';
+const UNREACHABLE = 'caches not up to date: pods, unlabelledPods, observations, services, mounts';
 
 /** An agent with one pod. */
 export const agent = (name: string) => ({ namespace: NAMESPACE, name, pods: 1 });

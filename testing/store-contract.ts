@@ -404,6 +404,34 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         },
       );
 
+      test('keep the critical issues of an instance after its restart', async () => {
+        const agent = await aRemoteAgent();
+        const send = (startedAt: number, score: number, ...properties: string[]) => {
+          const issues = properties.map((property) => ({
+            ...{ severity: 'critical' as const, property, description: 'd', recommendation: 'r' },
+          }));
+          const gap = { score, grade: 'A' as const, source: 'agent-sdk' as const, issues };
+          const heartbeat = aHeartbeat({ startedAt: at(startedAt).toISOString(), seq: 1, gap });
+          return harness.store.heartbeat(anArrival(agent, { at: at(startedAt), heartbeat }));
+        };
+        await send(0, 30, 'tools.undeclared.x');
+        await send(20, 100);
+        await harness.restart();
+        const status = (await find(agent, 20))?.status;
+        expect(status).toMatchObject({
+          ...{ grade: 'A', issuesTotal: 0 },
+          worst: [
+            {
+              ...{ score: 30, grade: 'F', at: at(0).toISOString() },
+              criticalIssues: [{ property: 'tools.undeclared.x', at: at(0).toISOString() }],
+            },
+          ],
+        });
+        expect(status?.conditions?.find(({ type }) => type === 'Compliant')).toMatchObject({
+          ...{ status: 'False', reason: 'CriticalIssueRecently' },
+        });
+      });
+
       test('of a removed agent are rejected', async () => {
         const agent = await aRemoteAgent();
         await harness.store.remove(agent);

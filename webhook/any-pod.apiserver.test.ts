@@ -102,6 +102,8 @@ const pods = fc
 const podOf = (bytes: number) =>
   optedInPod({ container: { env: [{ name: 'TEXT', value: '<'.repeat(bytes) }] } });
 const OVERHEAD = 4096;
+/** Of the guard, if no injector has added a sidecar. */
+const NO_ANSWER = 'the injector did not answer';
 
 (whyNoControlPlane() ? describe.skip : describe)('at a real API server', () => {
   let cluster: WebhookCluster;
@@ -178,7 +180,10 @@ const OVERHEAD = 4096;
       ['600 KB', 600_000],
       ['the maximum size that the API server accepts', API_SERVER_LIMIT - OVERHEAD],
     ])('is injected: %s', async (_what, bytes) => {
-      const answer = await cluster.create(podOf(bytes));
+      let answer = await cluster.create(podOf(bytes));
+      // On a busy machine, API server and webhook can need more than the time-out. A controller repeats the request, too.
+      for (let again = 0; !answer.ok && again < 2 && answer.message.includes(NO_ANSWER); again++)
+        answer = await cluster.create(podOf(bytes));
       if (!answer.ok) throw new Error(answer.message);
       expect(answer.body.spec.initContainers?.map(({ name }) => name)).toEqual(['platform-sidecar']);
       expect(answer.body.spec.containers[0]?.env?.[0]?.value).toHaveLength(bytes);
@@ -195,7 +200,7 @@ const OVERHEAD = 4096;
       for (const bytes of [600_000, API_SERVER_LIMIT - OVERHEAD]) {
         const answer = await cluster.create(podOf(bytes));
         expect(answer).toMatchObject({ ok: false, status: 403 });
-        expect(answer.ok ? '' : answer.message).toContain('the injector did not answer');
+        expect(answer.ok ? '' : answer.message).toContain(NO_ANSWER);
       }
     });
   });

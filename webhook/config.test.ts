@@ -17,6 +17,8 @@ test('requires only the sidecar image', () => {
       LOG_FORMAT: null,
       PORT: 9443,
       POD_NAMESPACE: 'platform-system',
+      POD_IP: null,
+      POD_TEMPLATE_HASH: null,
       WEBHOOK_SERVICE: 'agent-compliance-webhook',
       WEBHOOK_CONFIGURATION: 'agent-compliance',
       TLS_SECRET: 'agent-compliance-webhook-tls',
@@ -27,8 +29,8 @@ test('requires only the sidecar image', () => {
       SIDECAR_IMAGE: 'agent-compliance/sidecar:1.0.0',
       SIDECAR_IMAGE_PULL_POLICY: 'IfNotPresent',
       SIDECAR_ALLOWED_IMAGES: [],
-      SIDECAR_CPU_REQUEST: '25m',
-      SIDECAR_CPU_LIMIT: '1',
+      SIDECAR_CPU_REQUEST: '5m',
+      SIDECAR_CPU_LIMIT: 'none',
       SIDECAR_MEMORY_REQUEST: '96Mi',
       SIDECAR_MEMORY_LIMIT: '192Mi',
       SIDECAR_LOG_LEVEL: 'info',
@@ -68,6 +70,8 @@ test('parses a list of images', () => {
 test.each([
   ['PORT', '0'],
   ['POD_NAMESPACE', 'Platform'],
+  ['POD_IP', 'webhook.example'],
+  ['POD_TEMPLATE_HASH', 'A/b'],
   ['WEBHOOK_SERVICE', 'a.b'],
   ['WEBHOOK_CONFIGURATION', 'a_b'],
   ['TLS_SECRET', '-'],
@@ -122,6 +126,7 @@ test('requires an image for the engine opa, without a default', () => {
   expect(problems({ POLICY_ENGINE: 'opa' })).toEqual([
     { name: 'OPA_IMAGE', value: '(unset)', wanted: 'an image reference, since POLICY_ENGINE is opa' },
   ]);
+  expect(problems({ SIDECAR_CPU_REQUEST: '64', OPA_CPU_REQUEST: '64', OPA_CPU_LIMIT: 'none' })).toEqual([]);
   expect(problems({ POLICY_ENGINE: 'opa', OPA_IMAGE: 'mirror/opa:1.22.0-static' })).toEqual([]);
   expect(problems({ OPA_CPU_REQUEST: '2', OPA_MEMORY_LIMIT: '96Mi', OPA_MEMORY_REQUEST: '97Mi' })).toEqual([
     { name: 'OPA_CPU_REQUEST', value: '2', wanted: 'at most OPA_CPU_LIMIT, which is 500m' },
@@ -133,14 +138,14 @@ test('reports all invalid combinations of valid values', () => {
   const result = readConfig({
     ...IMAGE,
     SIDECAR_MEMORY_REQUEST: '1Gi',
-    SIDECAR_CPU_LIMIT: '10m',
+    SIDECAR_CPU_LIMIT: '4m',
     POLICY_MODE: 'track',
     POLICY_MINIMUM_MODE: 'enforce',
   });
   expect(result).toEqual({
     ok: false,
     problems: [
-      { name: 'SIDECAR_CPU_REQUEST', value: '25m', wanted: 'at most SIDECAR_CPU_LIMIT, which is 10m' },
+      { name: 'SIDECAR_CPU_REQUEST', value: '5m', wanted: 'at most SIDECAR_CPU_LIMIT, which is 4m' },
       {
         name: 'SIDECAR_MEMORY_REQUEST',
         value: '1Gi',
@@ -156,6 +161,7 @@ test('reports invalid combinations in addition to invalid values', () => {
     ...IMAGE,
     PORT: 'x',
     SIDECAR_CPU_REQUEST: '2',
+    SIDECAR_CPU_LIMIT: '1',
     SIDECAR_MEMORY_REQUEST: '1Gi',
     SIDECAR_MEMORY_LIMIT: 'much',
   });

@@ -12,8 +12,9 @@ import { createWebhookApp } from './app.ts';
 import type { CertificateTiming } from './certificates/advance.ts';
 import { issueCa } from './certificates/issue.ts';
 import { CertificateManager } from './certificates/certificate-manager.ts';
-import { createLeafUse } from './certificates/leaf-use.ts';
-import type { WebhookConfig } from './config.ts';
+import { createLeafUse, type LeafUse } from './certificates/leaf-use.ts';
+import { ownReplicaOf, type WebhookConfig } from './config.ts';
+import { Handover, type HandoverOptions } from './handover.ts';
 import { MUTATE_PATH } from './routes/mutate.ts';
 
 /** Time for requests in flight after the stop signal. The API server waits no longer than its time-out. */
@@ -37,22 +38,11 @@ export async function startWebhook(
   options: StartOptions = {},
 ): Promise<Webhook> {
   const { clock = systemClock } = options;
-  const namespace = config.POD_NAMESPACE;
   const client = new KubeClient({ access: loadClusterAccess(config.KUBECONFIG), part: 'webhook' });
   const metrics = createMetrics();
-  const settings = injectionSettings(config, namespace);
+  const settings = injectionSettings(config, config.POD_NAMESPACE);
   const leafUse = createLeafUse(MUTATE_PATH);
-  const servedBy = (service: string, secret: string) => ({
-    secret: { namespace, name: secret },
-    hosts: hostsOf(service, namespace),
-  });
-  const certificates = new CertificateManager({
-    ...{ ...options, client, logger, clock, leafUse },
-    webhook: servedBy(config.WEBHOOK_SERVICE, config.TLS_SECRET),
-    controlPlane: servedBy(config.CONTROL_PLANE_SERVICE, config.CONTROL_PLANE_TLS_SECRET),
-    configuration: config.WEBHOOK_CONFIGURATION,
-    policy: config.CANARY_POLICY,
-  });
+  const { certificates, handover } = sharedState(config, { ...options, client, logger, clock, leafUse });
   const handler = createWebhookApp({
     logger,
     metrics,
@@ -66,7 +56,7 @@ export async function startWebhook(
   // A temporary self-signed certificate until the real one is issued. The kubelet's probes do not verify it.
   const tls = await issueCa({ now: clock.now(), days: 1 });
   const listener = await listen({
-    handler: leafUse.around(handler),
+    handler: handover.around(leafUse.around(handler)),
     port: config.PORT,
     tls,
     limits: CLUSTER_LIMITS,
@@ -81,9 +71,39 @@ export async function startWebhook(
     async close() {
       await certificates.close();
       await listener.close(GRACE_MS);
+      handover.close();
       await client.close();
     },
   };
+}
+
+/** What this process shares with the other replicas through their Secret. */
+function sharedState(
+  config: WebhookConfig,
+  sources: Omit<StartOptions, 'clock'> &
+    Pick<HandoverOptions, 'client' | 'logger' | 'clock'> & { leafUse: LeafUse },
+): { certificates: CertificateManager; handover: Handover } {
+  const namespace = config.POD_NAMESPACE;
+  const servedBy = (service: string, secret: string) => ({
+    secret: { namespace, name: secret },
+    hosts: hostsOf(service, namespace),
+  });
+  const certificates = new CertificateManager({
+    ...sources,
+    webhook: servedBy(config.WEBHOOK_SERVICE, config.TLS_SECRET),
+    controlPlane: servedBy(config.CONTROL_PLANE_SERVICE, config.CONTROL_PLANE_TLS_SECRET),
+    configuration: config.WEBHOOK_CONFIGURATION,
+    policy: config.CANARY_POLICY,
+    beforeReady: (stopping) => handover.takeOver(stopping),
+  });
+  const handover = new Handover({
+    ...sources,
+    self: ownReplicaOf(config),
+    secret: { namespace, name: config.TLS_SECRET },
+    host: hostOf(config.WEBHOOK_SERVICE, namespace),
+    trust: () => certificates.trust(),
+  });
+  return { certificates, handover };
 }
 
 function watchTls(server: Server, metrics: Metrics, certificates: CertificateManager): void {
@@ -104,8 +124,11 @@ function watchTls(server: Server, metrics: Metrics, certificates: CertificateMan
   );
 }
 
+/** The name by which the API server calls a Service. */
+const hostOf = (service: string, namespace: string): string => `${service}.${namespace}.svc`;
+
 /** The host names of a Service of the release, and loopback for a port-forward. */
 function hostsOf(service: string, namespace: string): string[] {
-  const name = `${service}.${namespace}.svc`;
+  const name = hostOf(service, namespace);
   return [name, `${name}.cluster.local`, `${service}.${namespace}`, service, 'localhost', '127.0.0.1'];
 }

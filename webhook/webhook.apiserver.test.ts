@@ -305,6 +305,7 @@ interface KubeObject {
         /^platform_webhook_decisions_total\{action="inject",code=""\} [1-9]/,
         /^platform_webhook_decisions_total\{action="refuse",code="annotation-invalid"\} [1-9]/,
         /^platform_webhook_decisions_total\{action="skip",code="not-opted-in"\} [1-9]/,
+        /^platform_webhook_last_refusal_timestamp_seconds\{namespace="[^"]+",code="annotation-invalid"\} [1-9]/,
         /^platform_webhook_tls_errors_total\{code="\w+"\} [1-9]/,
         /^platform_webhook_certificate_expiry_seconds \d{10}$/,
       ])
@@ -336,10 +337,13 @@ interface KubeObject {
       const answer = await expectOk(create(pod('chat'), true, 'with-defaults'));
       const { spec } = JSON.parse(answer.stdout) as Pod;
       expect(spec.initContainers?.[0]?.resources).toEqual({
-        requests: { cpu: '25m', memory: '96Mi', 'ephemeral-storage': '10Mi' },
-        limits: { cpu: '1', memory: '192Mi', 'ephemeral-storage': '1Gi' },
+        requests: { cpu: '5m', memory: '96Mi', 'ephemeral-storage': '10Mi' },
+        limits: { cpu: '500m', memory: '192Mi', 'ephemeral-storage': '1Gi' },
       });
       expect(spec.containers[0]?.resources).toMatchObject({ limits: { cpu: '500m', memory: '160Mi' } });
+      const own = pod('own', { 'platform.io/inject': 'true', 'platform.io/sidecar-cpu-limit': '2' });
+      const chosen = JSON.parse((await expectOk(create(own, true, 'with-defaults'))).stdout) as Pod;
+      expect(chosen.spec.initContainers?.[0]?.resources?.limits).toMatchObject({ cpu: '2' });
     });
 
     test('a LimitRange with a maximum and a minimum rejects the pod with a clear message, and annotations make the sidecar fit', async () => {
@@ -352,7 +356,7 @@ interface KubeObject {
       const tooBig = await create(withResources('too-big'), true, 'narrow');
       expect(tooBig.code).toBe(1);
       expect(tooBig.stderr).toMatch(/maximum memory usage per Container is 128Mi, but limit is 192Mi/);
-      expect(tooBig.stderr).toMatch(/minimum cpu usage per Container is 50m, but request is 25m/);
+      expect(tooBig.stderr).toMatch(/minimum cpu usage per Container is 50m, but request is 5m/);
       const annotations = {
         'platform.io/sidecar-cpu-request': '50m',
         'platform.io/sidecar-memory-limit': '128Mi',
@@ -374,20 +378,25 @@ interface KubeObject {
       const status = JSON.stringify({ status: { hard, used: none } });
       const quota = ['-n', 'with-quota', 'quota', 'small'];
       await expectOk(kubectl(['patch', ...quota, '--subresource=status', `-p=${status}`]));
+      const sized = (name: string) => withResources(name, { 'platform.io/sidecar-cpu-limit': '1' });
       // Pods are rejected until the API server has this status.
-      await until(async () => (await create(withResources('first'), true, 'with-quota')).code === 0);
-      await expectOk(create(withResources('first'), false, 'with-quota'));
+      await until(async () => (await create(sized('first'), true, 'with-quota')).code === 0);
+      const unlimited = await create(withResources('unlimited'), true, 'with-quota');
+      expect(unlimited.stderr).toContain(
+        'failed quota: small: must specify limits.cpu for: platform-sidecar',
+      );
+      await expectOk(create(sized('first'), false, 'with-quota'));
       const { status: counted } = await get<{ status: { used: unknown } }>(...quota);
       expect(counted.used).toEqual({
-        'requests.cpu': '75m',
+        'requests.cpu': '55m',
         'requests.memory': '160Mi',
         'limits.cpu': '2',
         'limits.memory': '320Mi',
       });
-      const second = await create(withResources('second'), true, 'with-quota');
+      const second = await create(sized('second'), true, 'with-quota');
       expect(second.code).toBe(1);
       expect(second.stderr).toMatch(
-        /exceeded quota: small, requested: .*requests\.cpu=75m.*used: .*requests\.cpu=75m.*limited: .*requests\.cpu=100m/,
+        /exceeded quota: small, requested: .*requests\.cpu=55m.*used: .*requests\.cpu=55m.*limited: .*requests\.cpu=100m/,
       );
     });
 

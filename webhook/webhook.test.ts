@@ -245,3 +245,36 @@ test('counts decisions by reason', async () => {
   expect(text).toMatch(/platform_webhook_decisions_total\{action="refuse",code="agent-name-unknown"\} 1/);
   expect(text).toMatch(/controller_runtime_webhook_requests_total\{webhook="\/mutate\/pod",code="400"\} \d+/);
 });
+
+test('has the time of the last rejected pod by namespace, without dry runs, of at most 1,000 namespaces', async () => {
+  const refusals = async () => {
+    const lines = (await (await fetch(`${url}/metrics`)).text()).split('\n');
+    return lines.filter((line) => line.startsWith('platform_webhook_last_refusal_timestamp_seconds{'));
+  };
+  const nameless = optedInPod({ metadata: { name: '', generateName: 'x-' } });
+  const seriesOf = (namespace: string) =>
+    expect.stringContaining(`{namespace="${namespace}",code="agent-name-unknown"} `);
+  await post(review(nameless, { namespace: 'team-dry', dryRun: true }));
+  expect(await refusals()).not.toContainEqual(seriesOf('team-dry'));
+  await post(review(nameless, { namespace: 'team-b' }));
+  const at = Number((await refusals()).find((line) => line.includes('team-b'))?.split(' ')[1]);
+  expect(Math.abs(Date.now() / 1000 - at)).toBeLessThan(600);
+  for (let index = 0; index < 1_000; index += 50)
+    await Promise.all(
+      Array.from({ length: 50 }, (_, each) => post(review(nameless, { namespace: `many-${index + each}` }))),
+    );
+  expect(await refusals()).toHaveLength(1_000);
+  expect(await refusals()).toContainEqual(seriesOf('many-0'));
+  expect(await refusals()).not.toContainEqual(seriesOf('team-b'));
+});
+
+test('has a series for failures before the first failure', async () => {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  for (const code of ['500', '503'])
+    expect(text).toMatch(
+      new RegExp(
+        `^controller_runtime_webhook_requests_total\\{webhook="/mutate/pod",code="${code}"\\} \\d`,
+        'm',
+      ),
+    );
+});

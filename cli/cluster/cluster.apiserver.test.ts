@@ -1,6 +1,7 @@
 // platform check and platform uninstall against a real API server with the chart installed by Helm and real faults. The
 // injector runs in this process. Tests that need nodes and running pods are in e2e/install.test.ts.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -15,6 +16,7 @@ import { run } from '../../e2e/cluster/run.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { runBuiltCommand } from '../../testing/built-command.ts';
 import { APPLY, clusterBinary, UNVALIDATED } from '../../testing/cluster-binary.ts';
+import { workloadOfKind } from '../../testing/annotation-mistakes.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { optedInPod } from '../../testing/pods.ts';
 import { REQUIRED } from '../../testing/rendered-chart.ts';
@@ -37,6 +39,7 @@ const INJECTOR = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigura
 const BASE = ['process-not-ready'];
 
 type Body = Record<string, unknown>;
+const LIST: Body = { apiVersion: 'v1', kind: 'List' };
 type Act = () => Promise<unknown>;
 /** The previous row causes and fixes this fault. */
 const NOTHING: Act = () => Promise.resolve();
@@ -53,6 +56,11 @@ const deployment = (name: string): Body => ({
       spec: { containers: [{ name: 'agent', image: 'agent' }] },
     },
   },
+});
+
+const configMapOf = (agent: string): Body => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+  ...{ metadata: { name: `${agent}-manifest`, namespace: 'team' }, data: { 'agent.yaml': manifestText() } },
 });
 
 (whyNoControlPlane() ? describe.skip : describe)('a cluster with the chart', () => {
@@ -203,10 +211,7 @@ const deployment = (name: string): Body => ({
     const parts = ['operator', 'webhook', 'control-plane'].map((part) => available(part, 2));
     await Promise.all([...accounts, ...parts, goodLease()]);
     await startInjector();
-    await apply({
-      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
-      ...{ metadata: { name: 'chat-manifest', namespace: 'team' }, data: { 'agent.yaml': manifestText() } },
-    });
+    await apply(configMapOf('chat'));
     await apply(deployment('chat'));
     const spec = { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'chat' } };
     await apply({
@@ -316,13 +321,26 @@ const deployment = (name: string): Body => ({
         'image-pull',
         'ErrImagePull, not found',
         async () => {
-          await kubectl(['create', UNVALIDATED, '-n', 'team', '-f', '-'], optedInPod());
+          await kubectl(
+            ['create', UNVALIDATED, '-n', 'team', '-f', '-'],
+            optedInPod({ metadata: { name: 'pull' } }),
+          );
+          await apply(configMapOf('pull'));
           const image = { image: '', imageID: '', ready: false, restartCount: 0 };
           const containerStatuses = [{ name: 'agent', state: { waiting: WAITING }, ...image }];
-          const pod = ['pod', 'chat', '-n', 'team'];
+          const pod = ['pod', 'pull', '-n', 'team'];
           await merge(pod, { status: { containerStatuses } }, '--subresource=status');
         },
-        () => kubectl(['delete', 'pod', 'chat', '-n', 'team', '--grace-period=0', '--force']),
+        () =>
+          kubectl([
+            'delete',
+            'pod/pull',
+            'configmap/pull-manifest',
+            '-n',
+            'team',
+            '--grace-period=0',
+            '--force',
+          ]),
       ],
     ];
 
@@ -341,6 +359,162 @@ const deployment = (name: string): Body => ({
       expect(codesOf(report)).toEqual([...BASE, ...FAULTS.map(([, code]) => code)].sort());
       await Promise.all(FAULTS.map(([, , , , fix]) => fix()));
       await recovered();
+    });
+  });
+
+  describe('with agents of every kind of workload', () => {
+    const IN = { namespace: 'jobs' };
+    const BROKEN = Buffer.from('hello').toString('base64');
+    const GOOD = Buffer.from(manifestText()).toString('base64');
+    const EARLIER = manifestText().replace('1.0.0', '0.9.0');
+    const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
+    const inject = { 'platform.io/inject': 'true' };
+    const jobs = (kind: string, name: string, inner: Record<string, string> = inject): Body => {
+      const object = workloadOfKind(kind, { inner }, name) as { metadata: Body };
+      return { ...object, metadata: { ...object.metadata, ...IN } };
+    };
+    const named = (kind: string, name: string, more: Body, apiVersion = 'v1'): Body => ({
+      ...{ apiVersion, kind, metadata: { name, ...IN }, ...more },
+    });
+    const configMap = (name: string, more: Body): Body => named('ConfigMap', `${name}-manifest`, more);
+    const good = (name: string): Body => configMap(name, { data: { 'agent.yaml': manifestText() } });
+    const agent = (name: string, kind: string, apiVersion: string): Body =>
+      named(
+        'AgentObservation',
+        name,
+        { spec: { source: 'sidecar', agentRef: { apiVersion, kind, name } } },
+        'platform.io/v1',
+      );
+    const status = (object: readonly string[], body: Body) =>
+      merge([...object, '-n', 'jobs'], { status: body }, '--subresource=status');
+    /** The manifest that an agent reports. In the future, so that its ConfigMap did not change a moment ago. */
+    const reports = (name: string, text: string) =>
+      status(['ao', name], {
+        ...{ phase: 'Healthy', reportedBy: `${name}-1`, manifestHash: hashOf(text) },
+        lastChecked: new Date(Date.now() + 600_000).toISOString(),
+      });
+    const ended = {
+      ...{ startTime: '2026-01-01T00:00:00Z', completionTime: '2026-01-01T00:01:00Z', succeeded: 1 },
+      conditions: ['SuccessCriteriaMet', 'Complete'].map((type) => ({ type, status: 'True' })),
+    };
+    /** What a StatefulSet's controller writes, which does not run here. */
+    const refusal = async (name: string) => {
+      const uid = await kubectl(['get', 'statefulset', name, '-n', 'jobs', '-o', 'jsonpath={.metadata.uid}']);
+      const time = new Date().toISOString().replace(/[.]\d+/, '');
+      await apply(
+        named('Event', `${name}.1`, {
+          ...{ type: 'Warning', reason: 'FailedCreate', count: 3, firstTimestamp: time, lastTimestamp: time },
+          involvedObject: { apiVersion: 'apps/v1', kind: 'StatefulSet', name, uid, ...IN },
+          message: `create Pod ${name}-0 in StatefulSet ${name} failed error: exceeded quota`,
+        }),
+      );
+    };
+    const output = `${JSON.stringify({ message: 'start failed, exiting', error: 'no such option' })}\n`;
+    const notRunning = {
+      ...{ name: 'platform-sidecar', image: '', imageID: '', ready: false, restartCount: 3 },
+      state: { waiting: { reason: 'CrashLoopBackOff' } },
+      lastState: { terminated: { exitCode: 1, message: output } },
+    };
+    const objects: Body[] = [
+      ...[jobs('Job', 'batch'), configMap('batch', { binaryData: { 'agent.yaml': BROKEN } })],
+      jobs('Job', 'done'),
+      jobs('Pod', 'lone'),
+      ...[jobs('Pod', 'failing'), good('failing')],
+      ...[jobs('ReplicaSet', 'bare'), configMap('bare', { data: { other: '' } })],
+      ...[jobs('StatefulSet', 'refused'), good('refused')],
+      ...[jobs('DaemonSet', 'binary'), configMap('binary', { binaryData: { 'agent.yaml': GOOD } })],
+      ...[jobs('CronJob', 'hidden'), good('hidden')],
+      named('AgentObservation', 'hidden', { spec: { source: 'remote' } }, 'platform.io/v1'),
+      ...[jobs('Deployment', 'stale'), agent('stale', 'Deployment', 'apps/v1')],
+      configMap('stale', { immutable: true, data: { 'agent.yaml': EARLIER } }),
+      agent('binary', 'DaemonSet', 'apps/v1'),
+      ...[jobs('StatefulSet', 'mute'), good('mute'), agent('mute', 'StatefulSet', 'apps/v1')],
+      jobs('Deployment', 'typo', { 'platform.io/injekt': 'true', 'platform.io/team': 'a' }),
+    ];
+
+    beforeAll(async () => {
+      // With the label, the policy admits the remote observation, which stands for one that an earlier version admitted.
+      const labels = { 'app.kubernetes.io/part-of': 'agent-compliance' };
+      await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'jobs', labels } });
+      await kubectl(['create', 'serviceaccount', 'default', '-n', 'jobs']);
+      for (const object of objects) await apply(object);
+      await kubectl(['label', 'namespace', 'jobs', 'app.kubernetes.io/part-of-']);
+      // The pods of `stale` keep the content of the earlier ConfigMap.
+      await kubectl(['delete', 'configmap', 'stale-manifest', '-n', 'jobs']);
+      await apply(configMap('stale', { immutable: true, data: { 'agent.yaml': manifestText() } }));
+      const never = {
+        type: 'Reporting',
+        status: 'False',
+        reason: 'NeverReported',
+        message: 'no heartbeat yet',
+      };
+      await Promise.all([
+        refusal('refused'),
+        status(['job', 'done'], ended),
+        status(['pod', 'failing'], { initContainerStatuses: [notRunning] }),
+        reports('stale', EARLIER),
+        reports('binary', manifestText()),
+        status(['ao', 'mute'], {
+          phase: 'Unknown',
+          conditions: [{ ...never, lastTransitionTime: '2026-01-01T00:00:00Z' }],
+        }),
+      ]);
+    });
+    afterAll(async () => {
+      await kubectl(['delete', '-f', '-', '--force', '--grace-period=0'], { ...LIST, items: objects });
+      await kubectl(['delete', 'event', 'refused.1', '-n', 'jobs']);
+      await recovered();
+    });
+
+    test('finds each fault once, with the names of the objects, and nothing else', async () => {
+      const report = await check(' --fail-on warning');
+      const others = report.findings.filter(({ code }) => !BASE.includes(code));
+      const shown = others.map(({ code, message, hint }) => [code, message, hint]).sort();
+      const has = (text: string): unknown => expect.stringContaining(text);
+      expect(shown).toEqual([
+        [
+          'agent-hidden',
+          'AgentObservation hidden in jobs has source remote, so the agent of CronJob hidden is not observed',
+          'kubectl delete agentobservation hidden -n jobs',
+        ],
+        [
+          'agent-never-reported',
+          'agent mute in jobs: no heartbeat yet',
+          has('agentobservation mute -n jobs'),
+        ],
+        [
+          'annotation-ignored',
+          'Deployment typo in jobs: the annotation platform.io/injekt is unknown and has no effect',
+          'set platform.io/inject in spec.template.metadata.annotations',
+        ],
+        ['annotation-unknown', has('the annotation platform.io/team is unknown'), has('remove it')],
+        [
+          'manifest-invalid',
+          has('Job batch in jobs: its ConfigMap batch-manifest contains no valid manifest: agent.yaml:1:1'),
+          has("-o jsonpath='{.binaryData.agent\\.yaml}' | base64 -d > agent.yaml"),
+        ],
+        ['manifest-missing', 'Pod lone in jobs: its ConfigMap lone-manifest does not exist', has('-n jobs')],
+        [
+          'manifest-missing',
+          'ReplicaSet bare in jobs: its ConfigMap bare-manifest has no key agent.yaml',
+          has('kubectl apply'),
+        ],
+        [
+          'manifest-stale',
+          has('Deployment stale in jobs: pod stale-1 does not run the manifest in ConfigMap stale-manifest'),
+          'kubectl rollout restart deployment stale -n jobs',
+        ],
+        [
+          'sidecar-failing',
+          'container platform-sidecar of pod failing in jobs ended with exit code 1: start failed, exiting: no such option',
+          'kubectl logs failing -n jobs -c platform-sidecar --previous',
+        ],
+        [
+          'workload-refused',
+          'StatefulSet refused in jobs: its pods are rejected: exceeded quota',
+          'kubectl describe statefulset refused -n jobs',
+        ],
+      ]);
     });
   });
 

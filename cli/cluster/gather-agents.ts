@@ -1,112 +1,54 @@
-import {
-  known,
-  type Fact,
-  type ManifestFacts,
-  type ManifestText,
-  type PodFacts,
-  type WorkloadFacts,
-} from '../../core/diagnosis/facts.ts';
-import { MANIFEST_KEY, optedInOf, type OptedIn } from '../../core/diagnosis/opted-in.ts';
+import type { PodFacts } from '../../core/diagnosis/facts.ts';
 import { workloadOf } from '../../core/injection/agent-name.ts';
 import { optsIn } from '../../core/injection/drift.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
-import { NAME_LABEL, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
+import { NAME_LABEL, OWN_CONTAINERS, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { getObject, listObjects } from '../../kube/objects.ts';
-import {
-  AGENT_OBSERVATIONS,
-  apiVersionOf,
-  CRON_JOBS,
-  DAEMON_SETS,
-  DEPLOYMENTS,
-  PODS,
-  STATEFUL_SETS,
-  type Resource,
-} from '../../kube/resources.ts';
+import { listObjects } from '../../kube/objects.ts';
+import { AGENT_OBSERVATIONS, PODS } from '../../kube/resources.ts';
 import { isLive, MIRROR_ANNOTATION } from '../../kube/pods.ts';
-import type { ContainerStatus, Data, KubeObject, Pod, Workload } from '../../kube/types.ts';
-import { CONFIG_MAPS } from './kinds.ts';
+import type { ContainerStatus, Pod } from '../../kube/types.ts';
 import { fencesOf } from './gather-fences.ts';
-import { eachOf, mapFact, readFact } from './read-fact.ts';
+import { topOf, workloadsOf, type Top } from './gather-workloads.ts';
+import { mapFact, readFact } from './read-fact.ts';
 
 /** `system`: the namespace of the release. */
 export async function gatherAgents(client: KubeClient, system: string) {
-  const [observations, workloads, pods, fences] = await Promise.all([
+  const [observations, pods, fences] = await Promise.all([
     readFact(
       'list agentobservations in every namespace',
       async () => (await listObjects(client, AGENT_OBSERVATIONS)).items,
     ),
-    workloadsOf(client),
-    readFact('list pods in every namespace', () => podsOf(client, system)),
+    readFact('list pods in every namespace', () => readPods(client, system)),
     fencesOf(client),
   ]);
-  return { observations, workloads, pods, fences };
-}
-
-/** Controllers whose pods run permanently or repeatedly. */
-const CONTROLLERS: readonly Resource<KubeObject>[] = [DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, CRON_JOBS];
-
-async function workloadsOf(client: KubeClient): Promise<Fact<WorkloadFacts[]>> {
-  const found: { optedIn: OptedIn; object: KubeObject }[] = [];
-  for (const resource of CONTROLLERS) {
-    const fact = await readFact(`list ${resource.plural} in every namespace`, () =>
-      optedIn(client, resource),
-    );
-    if (!fact.known) return fact;
-    found.push(...fact.value);
-  }
-  return known(
-    await eachOf(found, async ({ optedIn: { configMap, ...workload }, object }) => ({
-      ...workload,
-      refused: rejectionIn(object),
-      manifest: configMap === null ? null : await manifestOf(client, workload.namespace, configMap),
-    })),
+  const { workloads, mistakes } = await workloadsOf(
+    client,
+    mapFact(pods, ({ tops }) => tops),
   );
+  return { observations, workloads, mistakes, pods: mapFact(pods, ({ facts }) => facts), fences };
 }
 
-async function optedIn(
-  client: KubeClient,
-  resource: Resource<KubeObject>,
-): Promise<{ optedIn: OptedIn; object: KubeObject }[]> {
-  const { items } = await listObjects(client, resource);
-  return items.flatMap((object) => {
-    // Items of a list have no kind and apiVersion.
-    const whole = { ...object, kind: resource.kind, apiVersion: apiVersionOf(resource) };
-    const optedIn = optedInOf(whole);
-    return optedIn === null ? [] : [{ optedIn, object }];
-  });
-}
-
-/** A Deployment reports in its status why pods cannot be created; other controllers report it only in Events. */
-function rejectionIn(object: KubeObject): string | null {
-  const { conditions = [] } = (object as Workload).status ?? {};
-  const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
-  return failure?.message ?? null;
-}
-
-async function manifestOf(client: KubeClient, namespace: string, configMap: string): Promise<ManifestFacts> {
-  const key = { namespace, name: configMap };
-  const found = await readFact(`get configmaps in ${namespace}`, () => getObject(client, CONFIG_MAPS, key));
-  return { configMap, text: mapFact(found, textIn) };
-}
-
-function textIn(configMap: Data | null): ManifestText {
-  if (configMap === null) return { state: 'absent' };
-  const text = configMap.data?.[MANIFEST_KEY];
-  return text === undefined ? { state: 'no-key' } : { state: 'there', text };
-}
-
-/** Pods of the release, pods that opt in, and pods with a sidecar or the label of an agent. Other pods are dropped while reading, to save memory. */
+/** Pods of the release, pods that opt in, and pods with a sidecar or the label of an agent. */
 export async function podsOf(client: KubeClient, system: string): Promise<PodFacts[]> {
-  const found: PodFacts[] = [];
+  return (await readPods(client, system)).facts;
+}
+
+/** Also the pods that are workloads themselves. All other pods are dropped while reading, to save memory. */
+async function readPods(client: KubeClient, system: string): Promise<{ facts: PodFacts[]; tops: Top[] }> {
+  const facts: PodFacts[] = [];
+  const tops: Top[] = [];
   const keep = (pod: Pod): null => {
-    const facts = podFacts(pod, system);
-    const concerns = facts.isOwn || facts.optedIn || facts.hasSidecar || NAME_LABEL in facts.labels;
-    if (isLive(pod) && concerns) found.push(facts);
+    if (!isLive(pod)) return null;
+    const found = podFacts(pod, system);
+    if (found.isOwn || found.optedIn || found.hasSidecar || NAME_LABEL in found.labels) facts.push(found);
+    const isMirror = pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined;
+    const top = isMirror ? null : topOf(PODS, pod);
+    if (top !== null) tops.push(top);
     return null;
   };
   await listObjects(client, PODS, { keep });
-  return found;
+  return { facts, tops };
 }
 
 const EGRESS_ANNOTATIONS = ['platform.io/egress-lanes', 'platform.io/egress-connect'];
@@ -127,10 +69,18 @@ function podFacts({ metadata, spec, status }: Pod, system: string): PodFacts {
     labels: labels ?? {},
     hasEgressLane: EGRESS_ANNOTATIONS.some((name) => !NO_LANE.includes(annotations[name] ?? '')),
     waiting: statuses.flatMap(waitingOf),
+    failed: statuses.flatMap(failureOf),
   };
 }
 
 function waitingOf({ name, state }: ContainerStatus): PodFacts['waiting'] {
   const { reason, message = '' } = state?.waiting ?? {};
   return reason === undefined ? [] : [{ container: name, reason, message }];
+}
+
+function failureOf({ name, state, lastState }: ContainerStatus): PodFacts['failed'] {
+  const end = state?.terminated ?? lastState?.terminated;
+  if (state?.running || !end || end.exitCode === 0 || !OWN_CONTAINERS.includes(name)) return [];
+  const { exitCode, message, reason = '' } = end;
+  return [{ container: name, exitCode, message: message ?? reason }];
 }

@@ -11,6 +11,12 @@ export interface Definition extends KubeObject {
   status?: { conditions?: { type: string; status: string }[] };
 }
 
+export interface ConfigMap extends Data {
+  /** Base64. */
+  binaryData?: Record<string, string>;
+  metadata: Data['metadata'] & { managedFields?: { time?: string }[] };
+}
+
 export const BINDINGS = resource<PolicyBinding>(
   'admissionregistration.k8s.io',
   'validatingadmissionpolicybindings',
@@ -22,7 +28,7 @@ export const DEFINITIONS = resource<Definition>(
   'CustomResourceDefinition',
 );
 export const NAMESPACES = resource<KubeObject>('', 'namespaces', 'Namespace');
-export const CONFIG_MAPS = resource<Data>('', 'configmaps', 'ConfigMap');
+export const CONFIG_MAPS = resource<ConfigMap>('', 'configmaps', 'ConfigMap');
 
 export const DEFINITION_NAME = 'agentobservations.platform.io';
 /** Label selector for every object of the chart. */

@@ -48,12 +48,12 @@ describe('platform audit', () => {
     const { output, errors, exitCode } = await audit('');
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
     expect(output).toMatch(
-      /^minimal 1\.0\.0\n {2}declared {2}53\/100 D {3}15 of 27 rules passed\n\nowasp-llm-top10 {2}5 of 10\n/,
+      /^minimal 1\.0\.0\n {2}declared score {2}58\/100 grade D {3}16 of 27 rules passed\n\nowasp-llm-top10 {2}6 of 10\n/,
     );
     expect(output).toContain(
-      '  [ ] SEC-LLM-10  high      The model API key does not come from a secret store.\n' +
-        '      spec.model.apiKey: Store the key in a secret store and reference it: spec.model.apiKey: $secret:model-key\n' +
-        '      OWASP LLM02:2025 Sensitive Information Disclosure\n',
+      '  [ ] SEC-LLM-02  high      Model output reaches users and tools without a guardrail.\n' +
+        '      spec.guardrails.output: Add a guardrail such as toxicity-filter or pii-detector to spec.guardrails.output.\n' +
+        '      OWASP LLM05:2025 Improper Output Handling\n',
     );
     expect(output).toContain('  [D] SEC-LLM-03  medium    prompts.system is a $file: reference\n');
     expect(output.match(/^ {2}\[[DPBX ]\] /gm)).toHaveLength(27);
@@ -62,20 +62,56 @@ describe('platform audit', () => {
     expect(output).toContain('[D] declared  [P] probed  [B] observed  [X] proved  [ ] violated\n');
   });
 
+  test('ends with the verdict and the five fixes that gain most', async () => {
+    const { output } = await audit('');
+    expect(output.slice(output.indexOf('Compliant: '))).toBe(
+      `Compliant: unknown (the manifest alone does not show what the agent does; --url adds what its sidecar has seen)
+Fixes that gain most, with the declared score after each (now 58)
+   65/100  SEC-LLM-09, EVAL-02
+           Set spec.evaluation.framework, and set spec.evaluation.ciGate to true.
+   72/100  SEC-LLM-04, MODEL-03
+           Set spec.model.costControls.maxMonthlyUSD and usdPerMillionTokens. The policy rules then limit the cost per day to 1/30 of maxMonthlyUSD.
+   77/100  SEC-LLM-01
+           Add a guardrail of type prompt-injection or topic-filter to spec.guardrails.input.
+   82/100  SEC-LLM-02
+           Add a guardrail such as toxicity-filter or pii-detector to spec.guardrails.output.
+   87/100  MODEL-01
+           Declare spec.model.fallback with maxRetries, and submit a proof that the fallback model activates.
+Declare only what the agent does: a declaration that is contradicted costs points in platform gap.
+`,
+    );
+    const lines = [
+      '  prompts: { system: $file:prompt.md }',
+      '  evaluation: { framework: deepeval, ciGate: true }',
+      '    costControls: { maxMonthlyUSD: 100, usdPerMillionTokens: { input: 1, output: 4 } }',
+      '  guardrails: { input: [{ type: topic-filter }], output: [{ type: pii-detector }] }',
+      '    fallback: { provider: mistral, id: mistral-small-2506, apiKey: $env:OTHER, maxRetries: 2 }',
+    ];
+    agent(lines.toSorted((a, b) => b.search(/\S/) - a.search(/\S/)).join('\n'));
+    expect(jsonOf(await audit('--json'))).toMatchObject({ overallScore: 87 });
+  });
+
   test('--json has exactly the top-level keys of the contract', async () => {
     const report = jsonOf(await audit('--json'));
-    expect(Object.keys(report).sort()).toEqual(
-      ['grade', 'overallScore', 'passedRules', 'suppressions', 'totalRules', 'violations'].sort(),
-    );
+    expect(Object.keys(report).sort()).toEqual([
+      'compliant',
+      'fixes',
+      'grade',
+      'overallScore',
+      'passedRules',
+      'suppressions',
+      'totalRules',
+      'violations',
+    ]);
     expect(report).toMatchObject({
-      overallScore: 53,
+      overallScore: 58,
       grade: 'D',
-      passedRules: 15,
+      passedRules: 16,
       totalRules: 27,
       suppressions: [],
     });
     const violations = report['violations'] as object[];
-    expect(violations).toHaveLength(12);
+    expect(violations).toHaveLength(11);
     expect(violations[0]).toEqual({
       ruleId: 'SEC-LLM-01',
       severity: 'high',
@@ -140,7 +176,7 @@ describe('platform audit', () => {
   });
 
   test('prints colours only if they are enabled', async () => {
-    expect((await audit('', { color: true })).output).toContain('\u001b[31m 53/100 D\u001b[39m');
+    expect((await audit('', { color: true })).output).toContain('\u001b[31m 58/100\u001b[39m');
     expect((await audit('')).output).not.toContain('\u001b');
   });
 
@@ -163,8 +199,8 @@ describe('platform audit', () => {
       "'--fail-below <score>' argument '0x10' is invalid. Must be a number from 0 to 100, such as 75.",
     ],
     [
-      '--url localhost:4001',
-      "'--url <url>' argument 'localhost:4001' is invalid. Must be an http(s) URL without a query.",
+      '--url ftp://localhost:4001',
+      "'--url <url>' argument 'ftp://localhost:4001' is invalid. Must be an http(s) URL without a query.",
     ],
     [
       '--url http://h/?a=b',
@@ -177,14 +213,14 @@ describe('platform audit', () => {
   });
 
   test.each([
-    ['53', 0, ''],
-    ['53.5', 1, 'error: the declared score 53 is below 53.5\n'],
-    ['100', 1, 'error: the declared score 53 is below 100\n'],
+    ['58', 0, ''],
+    ['58.5', 1, 'error: the declared score 58 is below 58.5\n'],
+    ['100', 1, 'error: the declared score 58 is below 100\n'],
     ['0', 0, ''],
   ])('--fail-below %s exits with %d', async (limit, exitCode, errors) => {
     const ended = await audit(`--fail-below ${limit}`);
     expect(ended).toMatchObject({ exitCode, errors });
-    expect(ended.output).toContain('53/100 D');
+    expect(ended.output).toContain('58/100');
     expect(await audit(`--fail-below ${limit} --json`)).toMatchObject({ exitCode, errors });
   });
 
@@ -226,9 +262,9 @@ describe('platform audit --output', () => {
     symlinkSync('report.json', join(cwd, 'link.json'));
     expect(await audit('--output link.json --fail-below 90')).toMatchObject({
       exitCode: 1,
-      errors: 'wrote link.json\nerror: the declared score 53 is below 90\n',
+      errors: 'wrote link.json\nerror: the declared score 58 is below 90\n',
     });
-    expect(JSON.parse(read('report.json'))).toMatchObject({ overallScore: 53 });
+    expect(JSON.parse(read('report.json'))).toMatchObject({ overallScore: 58 });
   });
 
   test.each<[string, (path: string) => void]>([
@@ -254,7 +290,7 @@ describe('platform audit --output', () => {
     mkdirSync(join(cwd, 'folder'));
     const ended = await audit(`--output ${path}`);
     expect(ended).toMatchObject({ exitCode: 1, errors: `error: cannot write ${path}: ${reason}\n` });
-    expect(ended.output).toContain('53/100 D');
+    expect(ended.output).toContain('58/100');
     expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', 'folder']);
   });
 });
@@ -296,7 +332,7 @@ describe('platform audit --url', () => {
     agent(spec);
     rig = await startSidecarRig({
       manifest: manifestText(spec),
-      env: { OPENAI_API_KEY: 'k', PLATFORM_SECRET_KEY: 'k' },
+      env: { PLATFORM_SECRET_KEY: 'k' },
       agent: { '/health': 200, '/capabilities': 200 },
     });
     return `http://127.0.0.1:${rig.sidecar.controlPort}`;
@@ -310,7 +346,7 @@ describe('platform audit --url', () => {
       expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
       const shown = `${url}${end.replace(/\/$/, '')}`;
       expect(output).toContain(
-        `  proved     0/100 F   0 of 27 rules verified at ${shown}, 5 proofs pending\n`,
+        `  proved score     0/100 grade F   0 of 27 rules verified at ${shown}, 5 proofs pending\n`,
       );
       expect(output).toContain(
         'pending proofs\n  SEC-LLM-06, SEC-LLM-07, SEC-LLM-08, MODEL-04, MEM-01\n' +
@@ -319,11 +355,26 @@ describe('platform audit --url', () => {
     },
   );
 
+  test.each([
+    [
+      { compliant: { status: 'True', reason: 'Compliant', message: 'grade B or better' } },
+      'yes (grade B or better)',
+    ],
+    [{ compliant: { status: 'False', reason: 'GradeTooLow', message: 'a\u001b' } }, 'no (a\ufffd)'],
+    [{}, 'unknown (the sidecar returns no verdict; use the current version)'],
+  ])('shows the verdict of the sidecar: %j', async (gap, shown) => {
+    const url = await respondingWith({ '/health/ready': READY, '/audit': [], '/proof': [], '/gap': gap });
+    expect((await audit(`--url ${url}`)).output).toContain(`\nCompliant: ${shown}\nFixes that gain most`);
+    expect(jsonOf(await audit(`--url ${url} --json`))).toMatchObject(gap);
+  });
+
   test('--json adds the proved score, which one proof changes', async () => {
     const url = await started('  tools: [{ name: pay, annotations: { destructiveHint: true } }]\n');
     const before = jsonOf(await audit(`--url ${url} --json`));
     expect(Object.keys(before).sort()).toEqual(
       [
+        'compliant',
+        'fixes',
         'grade',
         'overallScore',
         'passedRules',
@@ -365,7 +416,10 @@ describe('platform audit --url', () => {
   ])('a proof with origin %s and header %s%s: counts %s', async (origin, header, option, counts) => {
     agent('');
     const proof = { ...PROOF, ruleId: 'SEC-LLM-07', ...(origin === null ? {} : { origin }) };
-    const responses: Record<string, unknown> = { '/health/ready': READY, '/audit': [], '/proof': [proof] };
+    const responses = { '/health/ready': READY, '/audit': [], '/proof': [proof], '/gap': {} } as Record<
+      string,
+      unknown
+    >;
     const url = await serve((request, response) => {
       if (header !== null) response.setHeader('X-Platform-Proof-Writes', header);
       response.end(JSON.stringify(responses[(request.url ?? '').split('?')[0] ?? '']));
@@ -388,7 +442,12 @@ describe('platform audit --url', () => {
   });
 
   test('reports an error for an invalid X-Platform-Proof-Writes header', async () => {
-    const responses: Record<string, unknown> = { '/health/ready': READY, '/audit': [], '/proof': [] };
+    const responses: Record<string, unknown> = {
+      '/health/ready': READY,
+      '/audit': [],
+      '/proof': [],
+      '/gap': {},
+    };
     const url = await serve((request, response) => {
       response.setHeader('X-Platform-Proof-Writes', 'anyone');
       response.end(JSON.stringify(responses[(request.url ?? '').split('?')[0] ?? '']));
@@ -419,6 +478,7 @@ describe('platform audit --url', () => {
       '/health/ready': { ...READY, agentName: 'other' },
       '/audit': [],
       '/proof': [],
+      '/gap': {},
     });
     const { output, errors, exitCode } = await audit(`--url ${url} --json`);
     expect(errors).toBe(
@@ -448,7 +508,7 @@ describe('platform audit --url', () => {
       /returned an invalid response to GET \/health\/ready\nPass the/,
     ],
     ['another service', { '/health/ready': { status: 'ok' } }, /invalid response to GET \/health\/ready/],
-    ['an incomplete sidecar', { '/health/ready': READY }, /GET \/(?:audit|proof) returned 404/],
+    ['an incomplete sidecar', { '/health/ready': READY }, /GET \/(?:audit|proof|gap) returned 404/],
     [
       'an invalid ring',
       { '/health/ready': READY, '/proof': [], '/audit': {} },
@@ -476,7 +536,9 @@ describe('platform audit --url', () => {
   ])('reports an error for %s', async (name, responses, expected) => {
     // Parallel requests fail in any order, so only the response under test is invalid.
     const rest =
-      name === 'an agent' || name === 'an incomplete sidecar' ? {} : { '/audit': [], '/proof': [] };
+      name === 'an agent' || name === 'an incomplete sidecar'
+        ? {}
+        : { '/audit': [], '/proof': [], '/gap': {} };
     const url = await respondingWith({ ...rest, ...responses });
     const { output, errors, exitCode } = await audit(`--url ${url}`);
     expect([output, exitCode]).toEqual(['', 1]);

@@ -9,7 +9,7 @@ import { renderUninstall } from './uninstall.ts';
 
 const reportOf = (change: Partial<InstalledFacts> = {}): CheckReport =>
   checkReport('https://cluster', { stage: 'installed', facts: installedFacts(change) });
-const TEXT = { output: 'text', failOn: 'error', color: false } as const;
+const TEXT = { failOn: 'error', color: false } as const;
 
 test.each([
   ['absent', '/absent cannot be read: it does not exist'],
@@ -25,7 +25,7 @@ test.each([
 describe('platform check prints', () => {
   test('one line if all checks pass', () => {
     const report = reportOf();
-    expect(renderCheck(report, TEXT)).toEqual({
+    expect(renderCheck(report, TEXT)).toMatchObject({
       output: `cluster https://cluster, Kubernetes v1.36.4\nrelease agent-compliance in platform-system, version 1.0\n\n${report.passed.length} checks passed\n`,
       errors: '',
       exitCode: 0,
@@ -61,7 +61,7 @@ describe('platform check prints', () => {
 
   test('JSON without colour codes', () => {
     const report = reportOf({ definition: known(null) });
-    const { output } = renderCheck(report, { ...TEXT, output: 'json', color: true });
+    const { output } = renderCheck(report, { ...TEXT, json: true, color: true });
     expect(JSON.parse(output)).toEqual(report);
   });
 
@@ -87,7 +87,7 @@ const left = (change: Partial<LeftoverFacts> = {}) =>
     pods: known([]),
     ...change,
   });
-const VERIFY = { verify: true, output: 'text', namespace: 'platform-system' } as const;
+const VERIFY = { verify: true, namespace: 'platform-system' } as const;
 const verify = (change: Partial<LeftoverFacts> = {}) =>
   renderUninstall(left(change), VERIFY, { color: false });
 

@@ -5,16 +5,16 @@ import { CHECK_SEVERITIES, fails, type CheckFinding, type CheckSeverity } from '
 import type { ClusterResult } from '../cluster/connect.ts';
 import { addClusterOptions, noCluster, type ClusterFlags } from '../cluster-options.ts';
 import type { AddCommand, CliContext } from '../context.ts';
-import { json, printable, type Rendered } from '../rendered.ts';
+import { printable, reported, type Rendered } from '../rendered.ts';
 import { painter, plural, type Paint } from '../table.ts';
 
-interface CheckFlags extends ClusterFlags {
+type CheckFlags = ClusterFlags & {
   /** Check before the installation. */
   pre?: true;
   failOn: CheckSeverity;
   /** Milliseconds; absent: one attempt. */
   wait?: number;
-}
+};
 
 export const addCheck: AddCommand = (program, context, finish) => {
   const command = program
@@ -37,7 +37,7 @@ export const addCheck: AddCommand = (program, context, finish) => {
         .choices(CHECK_SEVERITIES)
         .default('error'),
     );
-  addClusterOptions(command)
+  addClusterOptions(command, '{version, server, kubernetes, release, findings[], passed[]}')
     .addHelpText('after', HELP)
     .action(async (flags: CheckFlags) => finish(await check(flags, context)));
 };
@@ -47,7 +47,7 @@ Examples:
   $ platform check --pre
   $ platform check
   $ platform check --wait 5m -n platform-system
-  $ platform check -o json --fail-on warning
+  $ platform check --json --fail-on warning
 
 Each finding has a code, a hint and a link to docs/reference/checks.md. A check is "unknown" if you lack a permission that
 it needs. The missing permission is shown, and the check counts as a finding.
@@ -96,11 +96,10 @@ function progressOf(result: ClusterResult<CheckReport>, { failOn }: CheckFlags):
 /** Output and exit code of `platform check`. */
 export function renderCheck(
   report: CheckReport,
-  { output, failOn, color }: Pick<CheckFlags, 'output' | 'failOn'> & Pick<CliContext, 'color'>,
+  flags: Pick<CheckFlags, 'json' | 'failOn'> & Pick<CliContext, 'color'>,
 ): Rendered {
-  const exitCode = fails(report.findings, failOn) ? 1 : 0;
-  const text = output === 'json' ? json(report) : checkText(report, painter(color));
-  return { output: text, errors: '', exitCode };
+  const exitCode = fails(report.findings, flags.failOn) ? 1 : 0;
+  return reported(flags, report, checkText(report, painter(flags.color)), exitCode);
 }
 
 function checkText({ server, kubernetes, release, findings, passed }: CheckReport, paint: Paint): string {

@@ -50,7 +50,7 @@ describe('compares', () => {
   ])('%s', async (_what, from, to) => {
     expect(await diff(from, to)).toEqual({
       output: [
-        `${from} to ${to}  100 A to 85 B (-15)\n`,
+        `${from} to ${to}  score relative to the first file 85/100 (-15)\n`,
         'SEVERITY  IMPACT  CHANGE',
         'HIGH      -15     spec.guardrails.input[pii-detector] removed\n',
       ].join('\n'),
@@ -61,7 +61,7 @@ describe('compares', () => {
 
   test('equal manifests', async () => {
     expect(await diff('main:agent.yaml', 'guarded.yaml', '--exit-code')).toEqual({
-      output: 'main:agent.yaml to guarded.yaml  100 A to 100 A (0)\n\nno change\n',
+      output: 'main:agent.yaml to guarded.yaml  score relative to the first file 100/100 (0)\n\nno change\n',
       errors: '',
       exitCode: 0,
     });
@@ -140,7 +140,7 @@ describe('errors', () => {
       "error: main:other.yaml: cannot be read from git: path 'other.yaml' does not exist in 'main'\n",
     ],
     ['nowhere:agent.yaml', /^error: nowhere:agent\.yaml: cannot be read from git: .*nowhere/],
-    ['--output=x:y', /unknown option '--output=x:y'/],
+    ['--outputs=x:y', /unknown option '--outputs=x:y'/],
   ])('%s', async (name, errors) => {
     const result = await diff('agent.yaml', name);
     expect(result).toMatchObject({ exitCode: 1, output: '' });

@@ -4,10 +4,11 @@ import { positionsIn } from '../../core/manifest/position.ts';
 import type { Severity } from '../../core/policy/policy-rule.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import type { Finding } from '../findings/finding.ts';
-import { formatOf, formatOption, jsonOption, type FormatFlags } from '../findings/format-option.ts';
 import { FINDING_FORMATS } from '../findings/formats.ts';
 import { invalidManifest } from '../load.ts';
-import { done, json, printable, type Rendered } from '../rendered.ts';
+import { ManifestArgument } from '../manifest-argument.ts';
+import { FINDINGS, formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
+import { done, printable, reported, type Rendered } from '../rendered.ts';
 import { loadRevision, REVISION } from '../revision.ts';
 import { painter, table, type Cell } from '../table.ts';
 
@@ -24,14 +25,15 @@ export const addDiff: AddCommand = (program, context, finish) => {
       'Compares two manifests. Items of lists are compared by name or type, so their order does not matter. Each change has a severity and an impact on a score that starts at 100.',
     )
     .argument('<from>', 'the earlier manifest: a file, or a git revision such as main:agent.yaml')
-    .argument('<to>', 'the later manifest: a file or a git revision')
+    .addArgument(new ManifestArgument({ name: 'to', what: 'the later manifest: a file or a git revision' }))
     .addOption(
       jsonOption(
         '{from, to, scoreFrom, scoreTo, gradeFrom, gradeTo, netScoreChange, changes[]{type, property, severity, scoreImpact, description, code}}',
       ),
     )
     .option('--exit-code', 'exit with 1 if there is a change')
-    .addOption(formatOption())
+    .addOption(formatOption(FINDINGS))
+    .addOption(new ReportOption())
     .addHelpText('after', HELP)
     .action(async (from: string, to: string, flags: DiffFlags) =>
       finish(await diff(from, to, flags, context)),
@@ -41,7 +43,7 @@ export const addDiff: AddCommand = (program, context, finish) => {
 const HELP = `
 Examples:
   $ platform diff agent.yaml agent.new.yaml
-  $ platform diff main:agent.yaml agent.yaml --exit-code
+  $ platform diff main:agent.yaml --exit-code
   $ platform diff HEAD~1:agent.yaml HEAD:agent.yaml --format markdown
 
 A git revision is REVISION:PATH; the path starts at the root of the repository, or with ./ at the working directory.
@@ -51,18 +53,17 @@ was removed. LOW: any other change. A secret that is written into a manifest is 
 Exit codes: 0 compared; 1 there is a change and --exit-code is set, or a manifest cannot be read or is not valid.`;
 
 async function diff(from: string, to: string, flags: DiffFlags, context: CliContext): Promise<Rendered> {
-  const format = formatOf(flags);
-  const isJson = format === 'json';
   const [before, after] = [await loadRevision(from, context), await loadRevision(to, context)];
-  if (!before.ok) return invalidManifest(before, isJson);
-  if (!after.ok) return invalidManifest(after, isJson);
+  if (!before.ok) return invalidManifest(before, flags.json);
+  if (!after.ok) return invalidManifest(after, flags.json);
   const report = diffManifests(
     { name: from, manifest: before.manifest },
     { name: to, manifest: after.manifest },
   );
   const exitCode = flags.exitCode && report.changes.length > 0 ? 1 : 0;
-  if (format === 'json') return done(json(withoutPaths(report)), exitCode);
-  if (format === 'text') return done(diffText(report, context), exitCode);
+  const { format } = flags;
+  if (format === 'json' || format === 'text')
+    return reported(flags, withoutPaths(report), diffText(report, context), exitCode);
   const rendered = FINDING_FORMATS[format]({
     command: 'diff',
     file: fileOf(to),
@@ -70,7 +71,7 @@ async function diff(from: string, to: string, flags: DiffFlags, context: CliCont
     findings: findingsOf(report, after.text),
     passed: [],
   });
-  return done(rendered, exitCode);
+  return { ...done(rendered, exitCode), json: '' };
 }
 
 function withoutPaths({ changes, ...report }: DiffReport): object {
@@ -79,8 +80,8 @@ function withoutPaths({ changes, ...report }: DiffReport): object {
 
 type Scores = Omit<DiffReport, 'from' | 'to' | 'changes'>;
 
-function scoresOf({ scoreFrom, scoreTo, gradeFrom, gradeTo, netScoreChange }: Scores): string {
-  return `${scoreFrom} ${gradeFrom} to ${scoreTo} ${gradeTo} (${netScoreChange})`;
+function scoresOf({ scoreTo, netScoreChange }: Scores): string {
+  return `score relative to the first file ${scoreTo}/100 (${netScoreChange})`;
 }
 
 const STYLES = { HIGH: 'red', MEDIUM: 'yellow', LOW: 'dim' } as const;

@@ -108,13 +108,14 @@ describe('the report', () => {
       ],
     });
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+    expect((await evaluate()).output).toContain('\n  PASS  3 of 3 passed (100.0 %)\n');
   });
 
   test('the text lists the failed samples', async () => {
     answer = (body, response) =>
       sendJson(response, { answer: body.messages?.[0]?.content === 'Italy' ? 'Milan' : 'Paris or Madrid' });
     const { output, exitCode } = await evaluate();
-    expect(output).toContain(`smoke at ${url}\n  PASS  2 of 3 passed (66.7 %)\n  latency p50 `);
+    expect(output).toContain(`smoke at ${url}\n  1 FAILED  2 of 3 passed (66.7 %)\n  latency p50 `);
     expect(output).toContain('tokens 0, unknown for 3 samples\n');
     expect(output).toMatch(/\nLINE +INPUT +FAILURE\n2 +Italy +expected "Rome" in "Milan"\n$/);
     expect(exitCode).toBe(0);
@@ -272,13 +273,16 @@ describe('the CI gate', () => {
     ['0 at the threshold', '    ciGate: true\n    thresholds: { pass_rate: 0.3 }\n', 0, 'PASS'],
     ['0 without ciGate', '    thresholds: { pass_rate: 0.5 }\n', 0, 'PASS'],
     ['0 without a threshold', '    ciGate: true\n', 0, 'PASS'],
-  ])('exits with %s', async (_what, gate, exitCode, ciGateResult) => {
+  ])('exits with %s', async (what, gate, exitCode, ciGateResult) => {
     manifest(`    datasets: [{ name: smoke, path: data.jsonl }]\n${gate}`);
     answer = half;
     const result = await evaluate(['--json']);
     expect(result.exitCode).toBe(exitCode);
     expect(JSON.parse(result.output)).toMatchObject({ ciGateResult, metrics: { pass_rate: 1 / 3 } });
     expect(result.errors).toBe(exitCode === 1 ? 'error: pass_rate 0.333 is below the threshold 0.5\n' : '');
+    const { output } = await evaluate();
+    expect(/^ {2}(.*) {2}1 of 3 passed/m.exec(output)?.[1]).toBe(what.startsWith('1') ? 'FAIL' : '2 FAILED');
+    expect(output).not.toContain('PASS');
   });
 });
 

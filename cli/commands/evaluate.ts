@@ -19,11 +19,13 @@ import { submitEvaluation } from '../evaluate/submit-evaluation.ts';
 import { causeOf, readCauseOf, rejectionToWrite } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
+import { ManifestArgument } from '../manifest-argument.ts';
+import { formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
 import { json, printable, refusal, type Rendered } from '../rendered.ts';
 import { shownUrl } from '../sidecar-request.ts';
 import { decodeText } from '../source-files.ts';
 
-interface EvaluateFlags {
+interface EvaluateFlags extends FormatFlags<'text' | 'json' | 'junit'> {
   url: URL;
   dataset: string;
   sampleSize?: number;
@@ -33,9 +35,10 @@ interface EvaluateFlags {
   body: 'auto' | BodyForm;
   /** `Name: value` texts as typed. */
   header?: string[];
-  json?: true;
   /** Path of a JUnit file, as typed. */
   junit?: string;
+  /** Path of the report, as typed. */
+  output?: string;
   submit?: true;
   controlUrl: URL;
 }
@@ -47,7 +50,7 @@ export const addEvaluate: AddCommand = (program, context, finish) => {
     .description(
       'Sends each sample of a dataset as the user message to the chat endpoint of an agent. A sample passes if the response contains the expected text, in upper or lower case.',
     )
-    .argument('<file>', 'path to the manifest, such as agent.yaml')
+    .addArgument(new ManifestArgument())
     .requiredOption('--url <url>', 'base URL of the agent or of its sidecar', httpUrl)
     .requiredOption('--dataset <name>', 'name of a dataset in spec.evaluation.datasets')
     .option('--sample-size <n>', 'send only this many samples, spread evenly over the dataset', integer(1))
@@ -67,11 +70,16 @@ export const addEvaluate: AddCommand = (program, context, finish) => {
         .choices(['auto', ...BODY_FORMS])
         .default('auto'),
     )
-    .option(
-      '--json',
-      'print {dataset, agentUrl, totalSamples, metrics, threshold, ciGateResult, latencyMs, tokens, samples[]}; interrupted is true if the run was interrupted',
+    .addOption(
+      jsonOption(
+        '{dataset, agentUrl, totalSamples, metrics, threshold, ciGateResult, latencyMs, tokens, samples[]}, and interrupted if the run was interrupted',
+      ),
     )
-    .option('--junit <file>', 'also write a JUnit file with one test case per sample')
+    .addOption(formatOption(['text', 'json', 'junit']))
+    .addOption(new ReportOption())
+    .addOption(
+      new Option('--junit <file>', 'also write a JUnit file with one test case per sample').hideHelp(),
+    )
     .option('--submit', 'post the result as proof of EVAL-01; only for the whole dataset')
     .option(
       '--control-url <url>',
@@ -91,9 +99,9 @@ export const addEvaluate: AddCommand = (program, context, finish) => {
 
 const HELP = `
 Examples:
-  $ platform evaluate agent.yaml --url http://localhost:4000 --dataset smoke
+  $ platform evaluate --url localhost:4000 --dataset smoke
   $ platform evaluate agent.yaml --url http://localhost:4000 --dataset smoke --tag refunds --json
-  $ platform evaluate agent.yaml --url http://localhost:4000 --dataset smoke --junit evaluation.xml --submit
+  $ platform evaluate agent.yaml --url http://localhost:4000 --dataset smoke --format junit --output evaluation.xml --submit
   $ platform evaluate agent.yaml --url https://agent.example.com --dataset smoke --header 'Authorization: Bearer $env:TOKEN'
 
 A dataset has one JSON object per line: {"input": "...", "expected": "...", "tags": ["..."]}. Failed requests are not
@@ -126,10 +134,10 @@ async function evaluate(file: string, flags: EvaluateFlags, context: CliContext)
   if (selected.length === 0)
     return refusal(`no sample has the tag "${printable(flags.tag ?? '')}"`, flags.json);
   const inputs = [file, read.path].map((input) => resolve(context.cwd, input));
-  const blocked =
-    flags.junit === undefined ? null : await rejectionToWrite(resolve(context.cwd, flags.junit), inputs);
-  if (blocked !== null)
-    return refusal(`cannot write ${printable(flags.junit ?? '')}: ${blocked}`, flags.json);
+  for (const target of [flags.junit, flags.output]) {
+    const blocked = target && (await rejectionToWrite(resolve(context.cwd, target), inputs));
+    if (blocked) return refusal(`cannot write ${printable(target)}: ${blocked}`, flags.json);
+  }
   const samples = await runSamples(selected, manifest, { ...flags, headers: given.headers }, context);
   const isInterrupted = samples.length < selected.length;
   const agentUrl = shownUrl(flags.url);
@@ -138,9 +146,16 @@ async function evaluate(file: string, flags: EvaluateFlags, context: CliContext)
     ...failuresOf(report, selected.length),
     ...(await sideEffects(report, manifest, flags, context)),
   ];
+  const asJson = json(report);
+  const outputIn = {
+    text: () => evaluationText(report, context),
+    json: () => asJson,
+    junit: () => evaluationJunit(report),
+  };
   const isFailed = report.ciGateResult === 'FAIL' || notes.some((note) => note.startsWith('error: '));
   return {
-    output: flags.json ? json(report) : evaluationText(report, context),
+    output: outputIn[flags.format](),
+    json: asJson,
     errors: notes.map((note) => `${note}\n`).join(''),
     exitCode: isFailed ? 1 : 0,
   };

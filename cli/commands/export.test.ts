@@ -130,11 +130,6 @@ describe('errors', () => {
       ['agent.yaml'],
       "error: required option '--format <format>' not specified\n(run platform export --help for usage)\n",
     ],
-    [
-      '--into with a card',
-      ['agent.yaml', '--format', 'agentcard', '--into', 'x.json'],
-      'error: --into is only for --format agents-md-block\n',
-    ],
     ['no manifest', ['none.yaml', '--format', 'agentcard'], 'error: none.yaml: does not exist\n'],
     [
       'the manifest as target',

@@ -7,6 +7,8 @@ import { replaceFile } from '../../push/replace-file.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { causeOf, isSameFile, OVERWRITES_INPUT } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
+import { ManifestArgument } from '../manifest-argument.ts';
+import { Alias, formatOption, jsonOption, type FormatFlags } from '../output-options.ts';
 import { done, json, printable, refusal, type Rendered } from '../rendered.ts';
 
 /** The kinds of policies by the value of `--kind`. */
@@ -15,13 +17,12 @@ const KINDS = {
   cilium: 'CiliumNetworkPolicy',
 } as const satisfies Record<string, FenceKind>;
 
-interface EgressFlags {
+interface EgressFlags extends FormatFlags {
   kind: keyof typeof KINDS;
   namespace?: string;
   controlPlaneNamespace: string;
   /** Path of the file, as typed; absent: standard output. */
-  out?: string;
-  json?: true;
+  output?: string;
 }
 
 export const addGenerateEgress: AddCommand = (program, context, finish) => {
@@ -31,7 +32,7 @@ export const addGenerateEgress: AddCommand = (program, context, finish) => {
     .description(
       "Generates a policy that restricts the connections of an agent's pods to what its manifest declares: vendors of models, MCP servers, services, memory and spec.egress.hosts. The policy applies to the sidecar too.",
     )
-    .argument('<file>', 'path to the manifest, such as agent.yaml')
+    .addArgument(new ManifestArgument())
     .addOption(
       new Option('--kind <kind>', 'kubernetes: addresses and ports only; cilium: also names of hosts')
         .choices(Object.keys(KINDS))
@@ -44,21 +45,23 @@ export const addGenerateEgress: AddCommand = (program, context, finish) => {
       label,
       'platform-system',
     )
-    .option('--out <file>', 'write to a file')
-    .option('--json', 'print {policy, notes[]}')
+    .addOption(jsonOption('{policy, notes[]}'))
+    .addOption(formatOption())
+    .option('--output <file>', 'write to a file')
+    .addOption(new Alias('--out <file>', 'output'))
     .addHelpText('after', HELP)
     .action(async (file: string, flags: EgressFlags) => finish(await generateEgress(file, flags, context)));
 };
 
 const HELP = `
 Examples:
-  $ platform generate-egress agent.yaml -n shop | kubectl apply -f -
-  $ platform generate-egress agent.yaml --kind cilium --out egress.yaml
+  $ platform generate-egress -n shop | kubectl apply -f -
+  $ platform generate-egress agent.yaml --kind cilium --output egress.yaml
 
 A NetworkPolicy of Kubernetes has no names of hosts, so it allows the ports of declared public hosts at every public address.
 CiliumNetworkPolicy allows only the declared names. The network plugin of the cluster must implement the kind. Notes about what
 the policy does not contain are comments in the output. The policy selects pods by the label platform.io/agent-name, which the
-injector and "platform generate" set. With --out, a warning says if no pod in the YAML files next to the file will have it;
+injector and "platform generate" set. With --output, a warning says if no pod in the YAML files next to the file will have it;
 "platform check" finds policies that select no pod of the cluster.
 
 Exit codes: 0 printed or written; 1 the manifest is not valid, or the file cannot be written.`;
@@ -71,7 +74,7 @@ function label(value: string): string {
 async function generateEgress(file: string, flags: EgressFlags, context: CliContext): Promise<Rendered> {
   const loaded = await load(file, context);
   if (!loaded.ok) return invalidManifest(loaded, flags.json);
-  const { namespace, controlPlaneNamespace, out } = flags;
+  const { namespace, controlPlaneNamespace, output: out } = flags;
   const options = {
     ...(namespace !== undefined && { namespace }),
     controlPlaneNamespace: controlPlaneNamespace === 'none' ? null : controlPlaneNamespace,

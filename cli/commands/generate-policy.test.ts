@@ -105,7 +105,7 @@ calls on egress lanes: 4 rules
     for (const { rule } of egressRulesOf(manifestOf(LIMITED)))
       expect(output).toMatch(new RegExp(`^${rule.reason} +${rule.severity} `, 'm'));
     expect(output).toContain(
-      '\nto write the rules for a policy engine: platform generate-policy agent.yaml --out <dir>\n',
+      '\nto write the rules for a policy engine: platform generate-policy agent.yaml --output <dir>\n',
     );
     expect(readdirSync(cwd)).toEqual(['agent.yaml']);
   });

@@ -5,14 +5,15 @@ import { egressRulesOf, policyConfigOf, rulesOf } from '../../core/policy/policy
 import type { BoundRule } from '../../core/policy/policy-rule.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { invalidManifest, load } from '../load.ts';
+import { ManifestArgument } from '../manifest-argument.ts';
+import { Alias, formatOption, jsonOption, type FormatFlags } from '../output-options.ts';
 import { done, json, refusal, shellWord, type Rendered } from '../rendered.ts';
 import { writePolicyDirectory } from '../policy-directory.ts';
 import { painter, plural, table } from '../table.ts';
 
-interface PolicyFlags {
+interface PolicyFlags extends FormatFlags {
   /** Output directory, as typed; absent: nothing is written. */
-  out?: string;
-  json?: true;
+  output?: string;
 }
 
 export const addGeneratePolicy: AddCommand = (program, context, finish) => {
@@ -20,25 +21,28 @@ export const addGeneratePolicy: AddCommand = (program, context, finish) => {
     .command('generate-policy')
     .summary('generate policy engine rules from a manifest')
     .description(
-      'Generates rules for Open Policy Agent from what a manifest declares: rules for the behavior that the agent reports (deny), and for its calls on the egress lanes of the sidecar (deny_egress). Without --out it prints a summary of the rules.',
+      'Generates rules for Open Policy Agent from what a manifest declares: rules for the behavior that the agent reports (deny), and for its calls on the egress lanes of the sidecar (deny_egress). Without --output it prints a summary of the rules.',
     )
-    .argument('<file>', 'path to the manifest, such as agent.yaml')
+    .addArgument(new ManifestArgument())
     .option(
-      '--out <dir>',
+      '--output <dir>',
       'write policy.rego, data.json and policy_test.rego to a directory, which should contain nothing else',
     )
-    .option(
-      '--json',
-      'print {agentName, package, denyPath, rules[], config, egressDenyPath, egressRules[], egressConfig}; with --out also files[]',
+    .addOption(new Alias('--out <dir>', 'output'))
+    .addOption(
+      jsonOption(
+        '{agentName, package, denyPath, rules[], config, egressDenyPath, egressRules[], egressConfig}; with --output also files[]',
+      ),
     )
+    .addOption(formatOption())
     .addHelpText('after', HELP)
     .action(async (file: string, flags: PolicyFlags) => finish(await generatePolicy(file, flags, context)));
 };
 
 const HELP = `
 Examples:
-  $ platform generate-policy agent.yaml
-  $ platform generate-policy agent.yaml --out policy/my-agent
+  $ platform generate-policy
+  $ platform generate-policy agent.yaml --output policy/my-agent
   $ opa test policy/my-agent
   $ opa run --server --ignore '.*' policy/my-agent policy/other-agent
 
@@ -54,7 +58,7 @@ async function generatePolicy(file: string, flags: PolicyFlags, context: CliCont
   const loaded = await load(file, context);
   if (!loaded.ok) return invalidManifest(loaded, flags.json);
   const { manifest } = loaded;
-  const { out } = flags;
+  const { output: out } = flags;
   const shown = (output: string, notes: readonly string[] = []): Rendered => ({
     ...done(output),
     errors: [...notes, ...notEnforceable(manifest)].map((note) => `${note}\n`).join(''),
@@ -114,7 +118,7 @@ function rulesText(manifest: Manifest, file: string, { color }: CliContext): str
     rules.length === 0 ? '\n' : tableOf(rules),
     `\ncalls on egress lanes: ${plural(egressRules.length, 'rule')}`,
     tableOf(egressRules),
-    `\nto write the rules for a policy engine: platform generate-policy ${shellWord(file)} --out <dir>\n`,
+    `\nto write the rules for a policy engine: platform generate-policy ${shellWord(file)} --output <dir>\n`,
   ].join('');
 }
 

@@ -257,6 +257,20 @@ test('--image is the image of the agent', async () => {
   expect(read('generated/k8s/deployment.yaml')).toContain('image: r.example/a:1\n');
 });
 
+test.each([
+  ['', ['k8s']],
+  [' --dry-run', null],
+])('the deployment files need no provider%s', async (option, written) => {
+  const given = await platform(`generate agent.yaml --framework langgraph --deploy k8s${option}`);
+  const { output, exitCode } = await platform(`generate agent.yaml --deploy k8s --output elsewhere${option}`);
+  expect(given.output).toBe(output.replaceAll('elsewhere', 'generated'));
+  expect(given.errors).toMatch(
+    /^warning: the project for langgraph was not generated: no LLM provider is ready; set up one of these:\n {2}claude-/,
+  );
+  expect([given.exitCode, exitCode]).toEqual([0, 0]);
+  expect(existsSync(join(cwd, 'generated')) ? readdirSync(join(cwd, 'generated')) : null).toEqual(written);
+});
+
 describe('errors, with exit code 1 and nothing written', () => {
   test.each([
     ['', 'error: pass --framework for a project, or --deploy for deployment files\n'],

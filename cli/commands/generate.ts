@@ -10,8 +10,10 @@ import { PROVIDERS, type ProviderName } from '../../llm/provider.ts';
 import type { LoadedManifest } from '../../runtime/manifest-file.ts';
 import { VERSION } from '../../runtime/version.ts';
 import type { AddCommand, CliContext } from '../context.ts';
+import type { GeneratedProject } from '../generate/framework.ts';
 import { replacedFiles, writeTree } from '../generate/write-tree.ts';
 import { invalidManifest, load } from '../load.ts';
+import { ManifestArgument } from '../manifest-argument.ts';
 import { done, failed, printable, shellWord, type Rendered } from '../rendered.ts';
 
 interface GenerateFlags {
@@ -33,7 +35,7 @@ export const addGenerate: AddCommand = (program, context, finish) => {
     .description(
       'Generates the project of an agent for a framework, or the files that deploy an agent with its sidecar. Deployment files depend only on the manifest; a project also needs an LLM provider.',
     )
-    .argument('<file>', 'path to the manifest, such as agent.yaml')
+    .addArgument(new ManifestArgument())
     .addOption(
       single(
         new Option('--framework <framework>', 'generate a project for this framework').choices(FRAMEWORKS),
@@ -69,7 +71,8 @@ Examples:
 
 --deploy writes k8s/ with files for kubectl apply, or helm/ with a chart. The pods contain their sidecar, so that they need
 neither the injector nor an annotation. With --push, the sidecar sends heartbeats with the values of .env.platform.
---framework copies the prompt files of the manifest. If there is no system prompt, the model writes one.
+--framework copies the prompt files of the manifest. If there is no system prompt, the model writes one. If no LLM provider is
+ready, --framework with --deploy writes only the deployment files, with a warning.
 If an existing file has other content, nothing is written without --force. An existing .env.platform and a system prompt that the model
 wrote are always kept.
 
@@ -87,7 +90,8 @@ function single(option: Option): Option {
 }
 
 type Generated =
-  | { ok: true; files: GeneratedFile[]; next: string[]; notes: string[] }
+  /** `warning`: a line for standard error, or empty. */
+  | { ok: true; files: GeneratedFile[]; next: string[]; notes: string[]; warning: string }
   | { ok: false; reason: string };
 
 /** What is generated, and where. */
@@ -128,7 +132,7 @@ function conflict(paths: readonly string[], problem: string, flags: GenerateFlag
 }
 
 /** The files on standard output, and on standard error what a run would refuse. */
-async function dryRun({ files, notes }: Generated & { ok: true }, job: Job): Promise<Rendered> {
+async function dryRun({ files, notes, warning }: Generated & { ok: true }, job: Job): Promise<Rendered> {
   const { flags } = job;
   const found = await replacedFiles(files, outputOf(job), false);
   const refused = found.ok
@@ -139,7 +143,7 @@ async function dryRun({ files, notes }: Generated & { ok: true }, job: Job): Pro
     : [cannotWrite(found.reason, flags)];
   return {
     ...done(files.map((each) => shownFile(each, flags)).join('\n')),
-    errors: notesText([...notes, ...refused]),
+    errors: warning + notesText([...notes, ...refused]),
   };
 }
 
@@ -174,17 +178,26 @@ async function generatedFiles(job: Job): Promise<Generated> {
     next.push(...nextSteps(deploy, planned.plan, paths));
   }
   if (push) files.push(envPlatformFile(manifest.metadata.name));
-  if (framework === undefined) return { ok: true, files, next, notes: [] };
+  if (framework === undefined) return { ok: true, files, next, notes: [], warning: '' };
   const project = await projectFiles(job, framework, files);
-  if (!project.ok) return project;
-  return { ok: true, files: [...project.files, ...files], next, notes: project.notes };
+  if (project.ok)
+    return { ok: true, files: [...project.files, ...files], next, notes: project.notes, warning: '' };
+  if (deploy === undefined || project.isReady !== false) return project;
+  // The deployment files need no provider.
+  const reason = project.reason.split('\n').map(printable).join('\n');
+  const warning = `warning: the project for ${framework} was not generated: ${reason}\n`;
+  return { ok: true, files, next, notes: [], warning };
 }
 
 /**
  * The generator is loaded late, because it imports the clients of the LLM providers. The existing files are compared before a model is
  * asked, because its answer costs money.
  */
-async function projectFiles(job: Job, framework: Framework, others: readonly GeneratedFile[]) {
+async function projectFiles(
+  job: Job,
+  framework: Framework,
+  others: readonly GeneratedFile[],
+): Promise<GeneratedProject> {
   const { manifest, text: manifestText } = job.loaded;
   const { flags, context } = job;
   const { env, progress, onInterrupt } = context;
@@ -196,9 +209,8 @@ async function projectFiles(job: Job, framework: Framework, others: readonly Gen
   if (!flags.force && !flags.dryRun) {
     const planned = [...plannedFiles(manifest, options), ...others];
     const found = await replacedFiles(planned, outputOf(job), true);
-    if (!found.ok) return { ok: false as const, reason: cannotWrite(found.reason, flags) };
-    if (found.replaced.length > 0)
-      return { ok: false as const, reason: conflict(found.replaced, 'exists', flags) };
+    if (!found.ok) return { ok: false, reason: cannotWrite(found.reason, flags) };
+    if (found.replaced.length > 0) return { ok: false, reason: conflict(found.replaced, 'exists', flags) };
   }
   return generateFramework(manifest, {
     ...options,
@@ -217,7 +229,7 @@ function shownFile({ path, content }: GeneratedFile, flags: GenerateFlags): stri
 
 function report(
   { written, kept }: { written: readonly string[]; kept: readonly string[] },
-  { next, notes }: { next: readonly string[]; notes: readonly string[] },
+  { next, notes, warning }: Generated & { ok: true },
   flags: GenerateFlags,
 ): Rendered {
   const lines = [
@@ -226,7 +238,7 @@ function report(
     ...next.map((step) => `next: ${step}`),
   ];
   const keptNotes = kept.map((path) => `${shownPath(path, flags)} exists and was kept`);
-  return { ...done(`${lines.join('\n')}\n`), errors: notesText([...notes, ...keptNotes]) };
+  return { ...done(`${lines.join('\n')}\n`), errors: warning + notesText([...notes, ...keptNotes]) };
 }
 
 const notesText = (notes: readonly string[]): string =>

@@ -6,16 +6,15 @@ import type { HealthReport } from '../../core/health/health.ts';
 import { gather } from '../../probe/gather.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { invalidManifest, load } from '../load.ts';
-import { done, json, printable, type Rendered } from '../rendered.ts';
+import { ManifestArgument } from '../manifest-argument.ts';
+import { formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
+import { printable, reported, type Rendered } from '../rendered.ts';
 import { painter, plural, table, type Cell, type Paint } from '../table.ts';
 
 /** Most severe first. */
 const SEVERITIES: readonly CheckSeverity[] = ['error', 'warning', 'info'];
-const FORMATS = ['table', 'json'] as const;
 
-interface HealthFlags {
-  json?: true;
-  format: (typeof FORMATS)[number];
+interface HealthFlags extends FormatFlags {
   failOn: CheckSeverity;
   model: boolean;
   mcp: boolean;
@@ -29,9 +28,10 @@ export const addHealth: AddCommand = (program, context, finish) => {
     .description(
       'Checks from this machine the requirements of a manifest: variables, files, secrets, the model, services, MCP servers, memory.',
     )
-    .argument('<file>', 'path to the manifest, such as agent.yaml')
-    .option('--json', 'same as --format json')
-    .addOption(new Option('--format <format>', 'output format').choices(FORMATS).default('table'))
+    .addArgument(new ManifestArgument())
+    .addOption(jsonOption('{agentName, timestamp, status, summary, checks[]}'))
+    .addOption(formatOption(['text', 'json'], ['table']))
+    .addOption(new ReportOption())
     .addOption(
       new Option('--fail-on <severity>', 'exit with 1 if a failed check has at least this severity')
         .choices(SEVERITIES)
@@ -59,9 +59,8 @@ valid.`;
 
 /** Checks from this machine what the manifest declares: environment, files, network. */
 async function health(file: string, flags: HealthFlags, context: CliContext): Promise<Rendered> {
-  const isJson = flags.json === true || flags.format === 'json';
   const loaded = await load(file, context);
-  if (!loaded.ok) return invalidManifest(loaded, isJson);
+  if (!loaded.ok) return invalidManifest(loaded, flags.json);
   const { manifest } = loaded;
   const secretDir = context.env['PLATFORM_SECRET_DIR'] ?? '';
   const facts = await gather({
@@ -82,8 +81,8 @@ async function health(file: string, flags: HealthFlags, context: CliContext): Pr
     ],
   });
   const report = check(manifest, facts);
-  const output = isJson ? json(report) : healthTable(report, painter(context.color));
-  return done(output, isFailed(report, flags.failOn) ? 1 : 0);
+  const text = healthTable(report, painter(context.color));
+  return reported(flags, report, text, isFailed(report, flags.failOn) ? 1 : 0);
 }
 
 /** Whether a failed check is at least as severe as `failOn`. */

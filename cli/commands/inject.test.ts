@@ -296,7 +296,11 @@ describe('inject', () => {
 
   test.each<[string, string[], string]>([
     ['an invalid quantity', ['--memory-limit', 'lots'], 'Must be a memory quantity from 96Mi to 16Gi'],
-    ['a request over its limit', ['--cpu-request', '2'], 'the cpu request 2 exceeds the limit 1'],
+    [
+      'a request over its limit',
+      ['--cpu-request', '2', '--cpu-limit', '1'],
+      'the cpu request 2 exceeds the limit 1',
+    ],
     [
       'an engine without its image',
       ['--engine', 'opa'],
@@ -325,8 +329,8 @@ describe('inject', () => {
     ],
     [
       'a collector that is not a URL',
-      ['--otlp-collector', 'collector:4318'],
-      "option '--otlp-collector <url>' argument 'collector:4318' is invalid",
+      ['--otlp-collector', 'ftp://collector:4318'],
+      "option '--otlp-collector <url>' argument 'ftp://collector:4318' is invalid",
     ],
     [
       'a heartbeat interval that is too short',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { integer, type AnnotationKind } from '../../core/injection/annotation-kinds.ts';
+import { integer, isOverLimit, type AnnotationKind } from '../../core/injection/annotation-kinds.ts';
 import {
   annotationDefaults,
   ANNOTATIONS,
@@ -9,13 +9,13 @@ import {
   type AnnotationDefaults,
 } from '../../core/injection/annotations.ts';
 import { injectManifests } from '../../core/injection/inject-manifests.ts';
-import { parseQuantity } from '../../core/injection/quantity.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import { withConfigHash } from '../../runtime/injection-config.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { changeFiles, type Target } from '../change-files.ts';
 import type { AddCommand, CliContext } from '../context.ts';
-import { httpUrl } from '../option-values.ts';
+import { httpUrl, secretUrl } from '../option-values.ts';
+import { formatOption, jsonOption } from '../output-options.ts';
 import { readCauseOf } from '../file-failure.ts';
 
 interface InjectFlags extends Target, AnnotationDefaults {
@@ -40,7 +40,8 @@ export const addInject: AddCommand = (program, context, finish) => {
   for (const option of injectOptions()) command.addOption(option);
   command
     .option('--output <path>', 'write to a file, or to a directory for several inputs')
-    .option('--json', 'print {injected, skipped, refused, passed, files[]}')
+    .addOption(jsonOption('{injected, skipped, refused, passed, files[]}'))
+    .addOption(formatOption())
     .addHelpText('after', HELP)
     .action(async (paths: string[], flags: InjectFlags) => {
       const settings = settingsOf(flags, command, context);
@@ -80,7 +81,7 @@ function injectOptions(): Option[] {
     new Option(
       '--platform-url <url>',
       'URL of the control plane; without it the sidecar sends no heartbeats',
-    ).argParser(httpUrl),
+    ).argParser(secretUrl),
     new Option(
       '--ca-file <file>',
       "PEM file with the CA certificates that verify the control plane's certificate",
@@ -124,7 +125,7 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
     ['cpuRequest', 'cpuLimit'],
     ['memoryRequest', 'memoryLimit'],
   ] as const)
-    if ((parseQuantity(flags[request]) ?? 0) > (parseQuantity(flags[limit]) ?? 0))
+    if (isOverLimit(flags[request], flags[limit]))
       command.error(
         `error: the ${request.replace('R', ' r')} ${flags[request]} exceeds the limit ${flags[limit]}`,
       );

@@ -6,6 +6,7 @@ import { describeProblem } from '../../core/manifest/describe-problem.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { causeOf, readCauseOf } from '../file-failure.ts';
+import { ManifestArgument } from '../manifest-argument.ts';
 import { done, failed, printable, type Rendered } from '../rendered.ts';
 import { decodeText } from '../source-files.ts';
 
@@ -22,7 +23,7 @@ export const addMigrate: AddCommand = (program, context, finish) => {
     .description(
       'Converts a manifest of an earlier version, or of agentspec, to platform.io/v1. Comments and order are kept. Fields without a place in the format are kept under x- keys and listed.',
     )
-    .argument('<file>', 'path to the manifest, such as agent.yaml')
+    .addArgument(new ManifestArgument())
     .option('--dry-run', 'print the changes as a diff and write nothing')
     .option('-o, --output <file>', 'write the result to this file instead of the source')
     .addHelpText('after', HELP)

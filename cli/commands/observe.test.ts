@@ -35,7 +35,7 @@ let url: string;
 let bodies: Record<string, unknown>;
 
 beforeEach(async () => {
-  bodies = { '/egress': [CALL], '/explore': { rows: ROWS } };
+  bodies = { '/egress': [CALL], '/explore': { rows: ROWS, egress: { lanes: ['openai'] } } };
   server = createServer((request, response) => {
     const body = bodies[new URL(request.url ?? '', 'http://sidecar').pathname];
     response
@@ -140,6 +140,18 @@ describe('platform observe', () => {
     await observe('', { stdio: () => ({ input: new PassThrough(), output, stopped: stopping.signal }) });
     output.end();
     expect((await live).match(/delete_order|last_tool/g)).toEqual(['delete_order', 'last_tool']);
+  });
+
+  test.each([
+    ['without lanes', { lanes: [], connect: 'off' }, 1],
+    ['of an earlier version without lanes', { lanes: [] }, 1],
+    ['with the CONNECT lane only', { lanes: [], connect: 'log' }, 0],
+  ])('at a sidecar %s', async (_what, egress, exitCode) => {
+    bodies['/explore'] = { rows: ROWS, egress };
+    const stdio = { input: new PassThrough(), output: new PassThrough(), stopped: AbortSignal.abort() };
+    const rendered = await observe('', { stdio: () => stdio });
+    expect(rendered.exitCode).toBe(exitCode);
+    expect(rendered.errors.startsWith('error: this sidecar has no lanes')).toBe(exitCode === 1);
   });
 
   test('prints JSON lines', async () => {

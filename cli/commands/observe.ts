@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AddCommand, CliContext, Stdio } from '../context.ts';
 import { callLine, matrixText } from '../egress/call-text.ts';
-import { parseCalls, parseMatrix, type ShownCall, type ShownRow } from '../egress/reports.ts';
+import { parseCalls, parseHasLanes, parseMatrix, type ShownCall, type ShownRow } from '../egress/reports.ts';
 import { httpUrl } from '../option-values.ts';
-import { done, failed, json, refusal, type Rendered } from '../rendered.ts';
+import { formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
+import { done, failed, json, refusal, reported, type Rendered } from '../rendered.ts';
 import { requestJson, SidecarFailure } from '../sidecar-request.ts';
 import { painter } from '../table.ts';
 
-interface ObserveFlags {
+interface ObserveFlags extends FormatFlags {
   url: URL;
   once?: true;
-  json?: true;
 }
 
 export const addObserve: AddCommand = (program, context, finish) => {
@@ -22,10 +22,11 @@ export const addObserve: AddCommand = (program, context, finish) => {
     )
     .option('--url <url>', "URL of the sidecar's control port", httpUrl, new URL('http://localhost:4001'))
     .option('--once', 'print only the matrix, and exit')
-    .option(
-      '--json',
-      'print one JSON object per line: {call} for each call, then {matrix}; with --once {rows[]}',
+    .addOption(
+      jsonOption('one JSON object per line: {call} for each call, then {matrix}; with --once {rows[]}'),
     )
+    .addOption(formatOption())
+    .addOption(new ReportOption())
     .addHelpText('after', HELP)
     .action(async (flags: ObserveFlags) => finish(await observe(flags, context)));
 };
@@ -39,7 +40,10 @@ Examples:
 The sidecar observes calls through its lanes (EGRESS_LANES, or the annotation platform.io/egress-lanes). In the matrix, ?
 means that no source can know it: for example, what was observed of a model without a lane.
 
-Exit codes: 0 printed, or ended with Ctrl-C; 1 the sidecar is unreachable.`;
+Exit codes: 0 printed, or ended with Ctrl-C; 1 the sidecar is unreachable, or has no lane (only --once needs none).`;
+
+const NO_LANES =
+  'this sidecar has no lanes, so it cannot observe calls\nStart the agent with: platform run -- <command>. In a cluster, add the annotation platform.io/egress-lanes. --once prints the matrix.';
 
 /** Milliseconds between two requests for new calls. */
 const INTERVAL_MS = 1_000;
@@ -48,21 +52,26 @@ const LIMIT = 1_000;
 
 async function observe(flags: ObserveFlags, context: CliContext): Promise<Rendered> {
   try {
-    if (flags.once === true) return done(onceText(await matrixAt(flags.url), flags, context));
+    if (flags.once === true) return matrixResult(await matrixAt(flags.url), flags, context);
     if (context.stdio === undefined) return failed('error: there is no standard output\n');
-    return done(await follow(flags, context, context.stdio()));
+    if (!(await requestJson(flags.url, '/explore', parseHasLanes))) return refusal(NO_LANES, flags.json);
+    return await follow(flags, context, context.stdio());
   } catch (error) {
     if (!(error instanceof SidecarFailure)) throw error;
     return refusal(`${error.message}\n${error.advice}`, flags.json);
   }
 }
 
-function onceText(rows: ShownRow[], flags: ObserveFlags, { color }: CliContext): string {
-  return flags.json === true ? json({ rows }) : matrixText(rows, painter(color));
+function matrixResult(rows: ShownRow[], flags: ObserveFlags, { color }: CliContext): Rendered {
+  return reported(flags, { rows }, matrixText(rows, painter(color)));
 }
 
-/** Prints new calls until the user ends the command. Returns the last output. */
-async function follow(flags: ObserveFlags, context: CliContext, { output, stopped }: Stdio): Promise<string> {
+/** Prints new calls until the user ends the command. Returns the matrix. */
+async function follow(
+  flags: ObserveFlags,
+  context: CliContext,
+  { output, stopped }: Stdio,
+): Promise<Rendered> {
   const paint = painter(context.color);
   const write = (call: ShownCall): void => {
     output.write(flags.json === true ? `${JSON.stringify({ call })}\n` : callLine(call, paint));
@@ -81,7 +90,8 @@ async function follow(flags: ObserveFlags, context: CliContext, { output, stoppe
     if (isLast) break;
   }
   const rows = await matrixAt(flags.url);
-  return flags.json === true ? `${JSON.stringify({ matrix: rows })}\n` : `\n${matrixText(rows, paint)}`;
+  const text = flags.json ? `${JSON.stringify({ matrix: rows })}\n` : `\n${matrixText(rows, paint)}`;
+  return { ...done(text), json: json({ matrix: rows }) };
 }
 
 const matrixAt = (url: URL): Promise<ShownRow[]> => requestJson(url, '/explore?view=matrix', parseMatrix);

@@ -1,11 +1,8 @@
 import { providerOverview, type ProviderOverview, type ProviderStatus } from '../../llm/select-provider.ts';
 import type { AddCommand, CliContext } from '../context.ts';
-import { json, printable, type Rendered } from '../rendered.ts';
+import { formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
+import { printable, reported, type Rendered } from '../rendered.ts';
 import { painter, table, type Cell } from '../table.ts';
-
-interface ProviderStatusFlags {
-  json?: true;
-}
 
 export const addProviderStatus: AddCommand = (program, context, finish) => {
   program
@@ -14,9 +11,11 @@ export const addProviderStatus: AddCommand = (program, context, finish) => {
     .description(
       'Shows for each LLM provider whether it is ready, and which one the commands that need an LLM use. Makes no request to a model, so keys are not tested.',
     )
-    .option('--json', 'print {selected, providers[]{name, ready, model, reason, remedy}}')
+    .addOption(jsonOption('{selected, providers[]{name, ready, model, reason, remedy}}'))
+    .addOption(formatOption())
+    .addOption(new ReportOption())
     .addHelpText('after', HELP)
-    .action(async (flags: ProviderStatusFlags) => finish(await providerStatus(flags, context)));
+    .action(async (flags: FormatFlags) => finish(await providerStatus(flags, context)));
 };
 
 const HELP = `
@@ -37,23 +36,23 @@ code 0. Without PLATFORM_LLM_API_KEY, PLATFORM_LLM_MODEL replaces the default mo
 
 Exit codes: 0 at least one provider is ready; 1 none.`;
 
-async function providerStatus({ json: isJson }: ProviderStatusFlags, context: CliContext): Promise<Rendered> {
+async function providerStatus(flags: FormatFlags, context: CliContext): Promise<Rendered> {
   const overview = await providerOverview(context.env);
+  const exitCode = overview.statuses.some(({ ready }) => ready) ? 0 : 1;
   return {
-    output: isJson ? statusJson(overview) : statusText(overview, context),
+    ...reported(flags, statusObject(overview), statusText(overview, context), exitCode),
     errors: overview.problem === null ? '' : `error: ${printable(overview.problem)}\n`,
-    exitCode: overview.statuses.some(({ ready }) => ready) ? 0 : 1,
   };
 }
 
-function statusJson({ statuses, selected }: ProviderOverview): string {
+function statusObject({ statuses, selected }: ProviderOverview): object {
   const providers = statuses.map((status) => {
     const { name, ready } = status;
     return status.ready
       ? { name, ready, model: status.provider.model }
       : { name, ready, reason: status.reason, remedy: status.remedy };
   });
-  return json({ selected, providers });
+  return { selected, providers };
 }
 
 function statusText({ statuses, selected }: ProviderOverview, { color }: CliContext): string {

@@ -138,7 +138,6 @@ describe('platform register', () => {
       { PLATFORM_CONTROL_PLANE_URL: 'x:hunter2@y' },
       /^error: PLATFORM_CONTROL_PLANE_URL must be an http\(s\) URL/,
     ],
-    ['--url http://x', {}, /^error: pass a manifest file or --name\n/],
     ['--url http://x --name Shop', {}, /argument 'Shop' is invalid\. Must be a DNS label/],
     [
       '--url http://x --name a --runtime mars',

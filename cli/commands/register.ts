@@ -10,23 +10,25 @@ import { describeRefusal } from '../../runtime/manifest-file.ts';
 import { notFound, usableKey, type Found } from '../admin-key.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { load, problemLines } from '../load.ts';
-import { httpUrl } from '../option-values.ts';
+import { parseHttpUrl } from '../http-url.ts';
+import { isLoopback, secretUrl } from '../option-values.ts';
+import { ManifestArgument } from '../manifest-argument.ts';
+import { Alias, formatOption, jsonOption, type FormatFlags } from '../output-options.ts';
 import { failed, json, printable, refusal, type Rendered } from '../rendered.ts';
 import { shownUrl } from '../sidecar-request.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { causeOf, rejectionToWrite } from '../file-failure.ts';
 
-interface RegisterFlags {
+interface RegisterFlags extends FormatFlags {
   /** Name of the agent; default: the name in the manifest. */
   name?: string;
   url?: URL;
   runtime: Runtime;
-  json?: true;
   /** PEM file with the CA certificate of the control plane, as typed. */
   ca?: string;
   adminKeyFile?: string;
   /** File for the key, instead of standard output. */
-  outFile?: string;
+  output?: string;
 }
 
 type RegisterOptions = RegisterFlags & { url: URL };
@@ -41,32 +43,34 @@ export const addRegister: AddCommand = (program, context, finish) => {
     .description(
       'Registers an agent with the control plane and prints the environment variables that its sidecar or reporter needs to send heartbeats. Agents in the cluster need no key.',
     )
-    .argument('[file]', 'path to the manifest, such as agent.yaml; or pass --name')
+    .addArgument(
+      new ManifestArgument({ what: 'path to the manifest, not needed with --name', unless: 'name' }),
+    )
     .option('--name <name>', 'name of the agent; default: the name in the manifest', agentName)
-    .option('--url <url>', `URL of the control plane; default: ${URL_VARIABLE}`, httpUrl)
+    .option('--url <url>', `URL of the control plane; default: ${URL_VARIABLE}`, secretUrl)
     .addOption(new Option('--runtime <runtime>', 'where the agent runs').choices(RUNTIMES).default('local'))
     .option('--ca <file>', 'PEM file with the CA certificate of the control plane')
     .option('--admin-key-file <file>', 'file with the admin key; default: PLATFORM_ADMIN_KEY')
-    .option('--out-file <file>', 'write the key to a file that only you can read, instead of printing it')
-    .option('--json', 'print {agentId, agentName, expiresAt, isNew, settings}')
+    .option('--output <file>', 'write the key to a file that only you can read, instead of printing it')
+    .addOption(new Alias('--out-file <file>', 'output'))
+    .addOption(jsonOption('{agentId, agentName, expiresAt, isNew, settings}'))
+    .addOption(formatOption())
     .addHelpText('after', HELP)
     .action(async (file: string | undefined, flags: RegisterFlags, command: Command) => {
       const url = flags.url ?? urlOf(context.env[URL_VARIABLE], command);
-      if (file === undefined && flags.name === undefined)
-        command.error('error: pass a manifest file or --name');
       finish(await register(file, { ...flags, url }, context));
     });
 };
 
 const HELP = `
 Examples:
-  $ platform register agent.yaml --url https://platform.example.com
-  $ platform register --name shop --runtime docker --out-file shop.key
+  $ platform register --url https://platform.example.com
+  $ platform register --name shop --runtime docker --output shop.key
   $ platform register agent.yaml >> .env
 
 The admin key comes from PLATFORM_ADMIN_KEY or a file, never from an option, because other processes can read options.
 Standard output contains only PLATFORM_URL and PLATFORM_KEY. A sidecar renews PLATFORM_KEY while it runs, and renews a
-file written by --out-file (PLATFORM_TOKEN_FILE) in place. Registering an agent again creates a new key and invalidates
+file written by --output (PLATFORM_TOKEN_FILE) in place. Registering an agent again creates a new key and invalidates
 the previous keys.
 
 Exit codes: 0 registered; 1 not registered.`;
@@ -80,11 +84,8 @@ function agentName(value: string): string {
 /** The value may contain a password, so it is not shown. */
 function urlOf(value: string | undefined, command: Command): URL {
   if (value === undefined || value === '') command.error(`error: --url is required (or set ${URL_VARIABLE})`);
-  try {
-    return httpUrl(value);
-  } catch {
-    command.error(`error: ${URL_VARIABLE} must be an http(s) URL without a query`);
-  }
+  const url = parseHttpUrl(value);
+  return url ?? command.error(`error: ${URL_VARIABLE} must be an http(s) URL without a query`);
 }
 
 const TIMEOUT_MS = 15_000;
@@ -95,7 +96,7 @@ async function register(
   options: RegisterOptions,
   context: CliContext,
 ): Promise<Rendered> {
-  const { url, runtime, ca: caFile, outFile } = options;
+  const { url, runtime, ca: caFile, output: outFile } = options;
   const loaded = file === undefined ? null : await load(file, context);
   if (loaded?.ok === false)
     return failed(
@@ -239,7 +240,7 @@ type Granted = RegistrationOutcome & { kind: 'registered' } & { agentName: strin
 
 /** Prints the variables to standard output as `NAME=value` lines, messages to standard error. The key is printed at most once. */
 async function granted(key: Granted, options: RegisterOptions, context: CliContext): Promise<Rendered> {
-  const { url, ca, outFile } = options;
+  const { url, ca, output: outFile } = options;
   const path = outFile === undefined ? null : resolve(context.cwd, outFile);
   const messages = [
     `registered ${printable(key.agentName)} as ${printable(key.agentId)}; its key is valid until ${key.expiresAt}`,
@@ -271,5 +272,5 @@ async function granted(key: Granted, options: RegisterOptions, context: CliConte
 
 /** Plain HTTP to another host. */
 function isUnencrypted(url: URL): boolean {
-  return url.protocol === 'http:' && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
+  return url.protocol === 'http:' && !isLoopback(url);
 }

@@ -147,7 +147,7 @@ describe('the file', () => {
     symlinkSync('../elsewhere.yaml', join(cwd, 'shop', link));
     expect(await platform(`--dir shop --no-llm ${flags}`.trim())).toEqual({
       output: '',
-      errors: `error: shop/${link} is a symbolic link; use --out to name the file to write\n`,
+      errors: `error: shop/${link} is a symbolic link; use --output to name the file to write\n`,
       exitCode: 1,
     });
     expect(read('elsewhere.yaml')).toBe('mine');

@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import { PROVIDERS } from '../../llm/provider.ts';
 import type { AddCommand } from '../context.ts';
+import { Alias } from '../output-options.ts';
 import type { ScanFlags } from '../scan/run-scan.ts';
 
 export const addScan: AddCommand = (program, context, finish) => {
@@ -11,7 +12,8 @@ export const addScan: AddCommand = (program, context, finish) => {
       'Finds models, tools, MCP servers, environment variables, guardrails, stores, prompts and endpoints in Python, JavaScript and TypeScript code, and writes a manifest. Each value has the file and line where it was found. An LLM adds what patterns cannot find.',
     )
     .requiredOption('--dir <path>', 'directory of the agent')
-    .option('--out <path>', 'write the manifest to this file')
+    .option('--output <file>', 'write the manifest to this file')
+    .addOption(new Alias('--out <path>', 'output'))
     .option('--update', 'replace an existing agent.yaml')
     .option('--dry-run', 'print the manifest and write nothing')
     .addOption(

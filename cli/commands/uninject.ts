@@ -1,6 +1,7 @@
 import { uninjectManifests } from '../../core/injection/inject-manifests.ts';
 import { changeFiles, type Target } from '../change-files.ts';
 import type { AddCommand } from '../context.ts';
+import { formatOption, jsonOption } from '../output-options.ts';
 
 export const addUninject: AddCommand = (program, context, finish) => {
   program
@@ -9,7 +10,8 @@ export const addUninject: AddCommand = (program, context, finish) => {
     .description('Removes what the inject command or the injector in a cluster added to workloads.')
     .argument('<paths...>', 'files, directories with .yaml, .yml and .json files, or - for standard input')
     .option('--output <path>', 'write to a file, or to a directory for several inputs')
-    .option('--json', 'print {uninjected, skipped, refused, passed, files[]}')
+    .addOption(jsonOption('{uninjected, skipped, refused, passed, files[]}'))
+    .addOption(formatOption())
     .addHelpText('after', HELP)
     .action(async (paths: string[], flags: Target) => {
       const work = { done: 'uninjected', change: uninjectManifests };

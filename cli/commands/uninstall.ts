@@ -1,13 +1,13 @@
 import type { Leftover, LeftoverReport } from '../../core/diagnosis/leftovers.ts';
 import { addClusterOptions, noCluster, type ClusterFlags } from '../cluster-options.ts';
 import type { AddCommand, CliContext } from '../context.ts';
-import { json, printable, type Rendered } from '../rendered.ts';
+import { printable, reported, type Rendered } from '../rendered.ts';
 import { painter, plural, type Paint } from '../table.ts';
 
-interface UninstallFlags extends ClusterFlags {
+type UninstallFlags = ClusterFlags & {
   /** Whether leftovers affect the exit code; else only the uninstall commands are printed. */
   verify?: boolean;
-}
+};
 
 export const addUninstall: AddCommand = (program, context, finish) => {
   const command = program
@@ -17,7 +17,7 @@ export const addUninstall: AddCommand = (program, context, finish) => {
       'Prints the commands that remove the product, and the objects that these commands keep. With --verify it lists what is left after the removal. It never removes anything itself.',
     )
     .option('--verify', 'list leftovers; objects kept on purpose (crds.keep) are listed but do not count');
-  addClusterOptions(command)
+  addClusterOptions(command, '{installed[], left[], kept[], unknown[]}')
     .addHelpText('after', HELP)
     .action(async (flags: UninstallFlags) => finish(await uninstall(flags, context)));
 };
@@ -43,7 +43,7 @@ async function uninstall(flags: UninstallFlags, context: CliContext): Promise<Re
 /** Output and exit code of `platform uninstall`. */
 export function renderUninstall(
   report: LeftoverReport,
-  flags: Pick<UninstallFlags, 'verify' | 'output' | 'namespace'>,
+  flags: Pick<UninstallFlags, 'verify' | 'json' | 'namespace'>,
   { color }: Pick<CliContext, 'color'>,
 ): Rendered {
   const { installed, left, unknown } = report;
@@ -51,7 +51,7 @@ export function renderUninstall(
   const exitCode = (flags.verify ? isClean : installed.length > 0) ? 0 : 1;
   const paint = painter(color);
   const text = flags.verify ? verifyText(report, paint) : planText(report, paint, flags.namespace);
-  return { output: flags.output === 'json' ? json(report) : text, errors: '', exitCode };
+  return reported(flags, report, text, exitCode);
 }
 
 function planText(report: LeftoverReport, paint: Paint, namespace: string): string {

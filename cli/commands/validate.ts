@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { ManifestProblem } from '../../core/manifest/manifest.ts';
 import { asYaml } from '../../core/manifest/describe-problem.ts';
 import { manifestWarnings } from '../../core/manifest/manifest-warnings.ts';
 import { MANIFEST_SCHEMA } from '../../core/manifest/schema.ts';
@@ -6,14 +6,17 @@ import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-fil
 import { parsePath, positionsIn } from '../../core/manifest/position.ts';
 import type { AddCommand } from '../context.ts';
 import type { Finding, FindingsReport } from '../findings/finding.ts';
-import { formatOf, formatOption, jsonOption, type FormatFlags } from '../findings/format-option.ts';
 import { FINDING_FORMATS } from '../findings/formats.ts';
 import { load, problemLines, validationOf, type InvalidManifest } from '../load.ts';
-import { done, failed, json, printable, type Rendered } from '../rendered.ts';
+import { ManifestArgument } from '../manifest-argument.ts';
+import { FINDINGS, formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
+import { done, failed, json, printable, reported, type Rendered } from '../rendered.ts';
 import { plural } from '../table.ts';
 
 interface ValidateFlags extends FormatFlags {
   schema?: true;
+  /** Warnings are problems. */
+  strict?: true;
 }
 
 export const addValidate: AddCommand = (program, context, finish) => {
@@ -23,30 +26,34 @@ export const addValidate: AddCommand = (program, context, finish) => {
     .description(
       'Checks a manifest against the schema, without network or environment. Lists all problems, and warns about declarations that cannot be checked and about secrets in the file.',
     )
-    .argument('[file]', 'path to the manifest, such as agent.yaml')
+    .addArgument(new ManifestArgument({ unless: 'schema' }))
     .addOption(jsonOption('{valid, agentName, version, apiVersion, problems[], warnings[]}'))
-    .addOption(formatOption())
+    .addOption(formatOption(FINDINGS))
+    .addOption(new ReportOption())
+    .option('--strict', 'treat warnings as problems')
     .option('--schema', 'print the JSON Schema of manifests instead')
     .addHelpText('after', HELP)
-    .action(async (file: string | undefined, flags: ValidateFlags, command: Command) => {
-      if (flags.schema) finish(done(json(MANIFEST_SCHEMA)));
-      else if (file === undefined) command.error("error: missing required argument 'file'");
-      else finish(renderValidation(await load(file, context), flags));
+    .action(async (file: string, flags: ValidateFlags) => {
+      if (flags.schema) finish(reported({ json: true }, MANIFEST_SCHEMA, ''));
+      else {
+        const read = await load(file, context);
+        const loaded = flags.strict ? strictly(read) : read;
+        finish({ ...renderValidation(loaded, flags), json: json(validationOf(loaded)) });
+      }
     });
 };
 
 const HELP = `
 Examples:
-  $ platform validate agent.yaml
+  $ platform validate
   $ platform validate agent.yaml --json
-  $ platform validate agent.yaml --format github
+  $ platform validate agent.yaml --strict --format github
   $ platform validate --schema > agent.schema.json
 
-Exit codes: 0 valid; 1 not valid, or the file cannot be read.`;
+Exit codes: 0 valid; 1 not valid, with a warning and --strict, or the file cannot be read.`;
 
 /** Valid, with warnings on standard error, or every problem with its position. */
-function renderValidation(loaded: LoadedManifest, flags: ValidateFlags): Rendered {
-  const format = formatOf(flags);
+function renderValidation(loaded: LoadedManifest, { format }: ValidateFlags): Rendered {
   if (format !== 'text') {
     const output =
       format === 'json' ? json(validationOf(loaded)) : FINDING_FORMATS[format](findingsOf(loaded));
@@ -54,19 +61,33 @@ function renderValidation(loaded: LoadedManifest, flags: ValidateFlags): Rendere
   }
   if (!loaded.ok) return renderProblems(loaded);
   const { name, version } = loaded.manifest.metadata;
-  return {
-    ...done(`${loaded.file} is valid: ${name} ${version}\n`),
-    errors: manifestWarnings(loaded.manifest)
-      .map(({ path, message }) => `warning: ${loaded.file}: ${path}: ${printable(message)}\n`)
-      .join(''),
-  };
+  return { ...done(`${loaded.file} is valid: ${name} ${version}\n`), errors: warningLines(loaded) };
+}
+
+/** The manifest with its warnings as further problems. */
+function strictly(loaded: LoadedManifest): LoadedManifest {
+  const warnings = warningsOf(loaded);
+  if (warnings.length === 0) return loaded;
+  return { ok: false, file: loaded.file, problems: [...(loaded.ok ? [] : loaded.problems), ...warnings] };
+}
+
+function warningsOf(loaded: LoadedManifest): ManifestProblem[] {
+  if (!loaded.ok) return loaded.warnings ?? [];
+  const positionOf = positionsIn(loaded.text);
+  return manifestWarnings(loaded.manifest).map((each) => ({ ...each, ...positionOf(parsePath(each.path)) }));
+}
+
+function warningLines(loaded: LoadedManifest): string {
+  return warningsOf(loaded)
+    .map(({ path, message }) => `warning: ${loaded.file}: ${path}: ${printable(message)}\n`)
+    .join('');
 }
 
 /** Problems in a file are the result, on standard output; an unreadable file is an error. */
 function renderProblems(loaded: InvalidManifest): Rendered {
   if (loaded.unreadable === true) return failed(problemLines(loaded));
   return failed(
-    `error: ${loaded.file} is not valid: ${plural(loaded.problems.length, 'problem')}\n`,
+    `error: ${loaded.file} is not valid: ${plural(loaded.problems.length, 'problem')}\n${warningLines(loaded)}`,
     `${describeRefusal(loaded).join('\n')}\n`,
   );
 }
@@ -78,7 +99,7 @@ function findingsOf(loaded: LoadedManifest): FindingsReport {
   const { file } = loaded;
   const command = 'validate';
   if (loaded.ok) {
-    const findings = warningsOf(loaded);
+    const findings = warningFindings(loaded);
     return { command, file, summary: `${file} is valid`, findings, passed: [CODE] };
   }
   const findings = loaded.problems.map(({ path, message, line, column, suggestion }): Finding => {
@@ -100,21 +121,21 @@ function findingsOf(loaded: LoadedManifest): FindingsReport {
     command,
     file,
     summary: `${file} is not valid: ${plural(findings.length, 'problem')}`,
-    findings,
+    findings: [...findings, ...warningFindings(loaded)],
     passed: [],
   };
 }
 
-function warningsOf({ file, manifest, text }: LoadedManifest & { ok: true }): Finding[] {
-  const positionOf = positionsIn(text);
-  return manifestWarnings(manifest).map(({ path, message }) => ({
+function warningFindings(loaded: LoadedManifest): Finding[] {
+  return warningsOf(loaded).map(({ path, message, line, column }) => ({
     code: 'manifest.warning',
     item: path,
     severity: 'low',
-    title: 'The manifest is valid, but should be changed.',
+    title: 'The manifest should be changed.',
     message: `${path}: ${message}`,
     help: '',
-    file,
-    ...positionOf(parsePath(path)),
+    file: loaded.file,
+    line,
+    column,
   }));
 }

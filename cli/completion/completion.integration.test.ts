@@ -32,6 +32,10 @@ const LINES: [typed: string, completed: string][] = [
   ['platform uninst', 'uninstall'],
   ['platform diff --exi', '--exit-code'],
   ['platform diff --format sar', 'sarif'],
+  ['platform health --format te', 'text'],
+  ['platform ga', 'gap'],
+  // The earlier spelling --out is not completed.
+  ['platform generate-egress --ou', '--output'],
   ['platform audit --pack owasp', 'owasp-llm-top10'],
   ['platform completion zs', 'zsh'],
   ['platform help unin', 'uninject uninstall'],

@@ -1,3 +1,4 @@
+import { verdictLine } from '../verdict-line.ts';
 import { printable } from '../rendered.ts';
 import { plural, table, type Cell, type Paint } from '../table.ts';
 import type { ShownCall, ShownGap, ShownRow, ShownUsage } from './reports.ts';
@@ -43,21 +44,28 @@ const VERDICT_STYLES: Readonly<Record<string, Cell['style']>> = {
 /** The matrix as a table. */
 export function matrixText(rows: readonly ShownRow[], paint: Paint): string {
   if (rows.length === 0) return 'nothing is declared, reported or observed\n';
-  const cells = rows.map(({ kind, name, declared, reported, observed, verdict }): Cell[] => {
+  const cells = rows.map(({ kind, name, declared, reported, observed, verdict, amount }): Cell[] => {
     const style = VERDICT_STYLES[verdict];
     return [
       { text: printable(kind) },
       { text: printable(name) },
-      ...[declared, reported, observed].map((each) => ({ text: each === null ? '?' : each ? 'yes' : 'no' })),
+      ...[declared, reported].map((each) => ({ text: knownText(each) })),
+      { text: amount === undefined ? knownText(observed) : amountText(name, amount) },
       { text: printable(verdict), ...(style !== undefined && { style }) },
     ];
   });
   return table(['KIND', 'NAME', 'DECLARED', 'REPORTED', 'OBSERVED', 'VERDICT'], cells, paint);
 }
 
-/** Score, grade and the issues, most severe first as in the report. */
-export function gapText({ score, grade, issues }: ShownGap, paint: Paint): string {
-  const head = `${paint('bold', `${score}/100 ${grade}`)}  ${plural(issues.length, 'issue')}\n`;
+const knownText = (known: boolean | null): string => (known === null ? '?' : known ? 'yes' : 'no');
+
+const amountText = (name: string, amount: number): string =>
+  name === 'cost' ? `$${Number(amount.toPrecision(3))}` : String(amount);
+
+/** The verdict, score, grade and the issues, most severe first as in the report. */
+export function gapText({ compliant, score, grade, issues }: ShownGap, paint: Paint): string {
+  const verdict = compliant === undefined ? '' : verdictLine(compliant, paint);
+  const head = `${verdict}${paint('bold', `${score}/100 ${grade}`)}  ${plural(issues.length, 'issue')}\n`;
   const lines = issues.map(
     ({ severity, property, description }) =>
       `  ${severity.padEnd(8)}  ${printable(property)}: ${printable(description)}\n`,

@@ -90,7 +90,11 @@ describe('platform generate --framework', () => {
 
   test('generates nothing without a provider, and names what to set', async () => {
     const result = await generate('', { env: {} });
-    expect(result).toEqual({ ok: false, reason: expect.stringContaining('PLATFORM_LLM_API_KEY') });
+    expect(result).toEqual({
+      ok: false,
+      reason: expect.stringContaining('PLATFORM_LLM_API_KEY'),
+      isReady: false,
+    });
     expect(endpoint?.requests).toEqual([]);
   });
 

@@ -26,7 +26,10 @@ export interface FrameworkOptions {
   texts?: PromptTexts;
 }
 
-type Generated = { ok: true; files: GeneratedFile[]; notes: string[] } | { ok: false; reason: string };
+export type GeneratedProject =
+  | { ok: true; files: GeneratedFile[]; notes: string[] }
+  /** `isReady`: false: no provider was asked. */
+  | { ok: false; reason: string; isReady?: false };
 
 /** Characters between two lines of progress. */
 const PROGRESS_STEP = 2000;
@@ -40,10 +43,13 @@ export function plannedFiles(manifest: Manifest, options: FrameworkOptions): Gen
  * The files of an agent project. An LLM provider writes the system prompt and the bodies of the tools; what is missing or unusable
  * in its answer becomes a default text or a stub, with a note. Fails without a provider and without a readable answer.
  */
-export async function generateFramework(manifest: Manifest, options: FrameworkOptions): Promise<Generated> {
+export async function generateFramework(
+  manifest: Manifest,
+  options: FrameworkOptions,
+): Promise<GeneratedProject> {
   const { framework, provider: wanted, env, progress, texts = new Map<string, string>() } = options;
   const selected = await selectProvider(env, wanted);
-  if (!selected.ok) return selected;
+  if (!selected.ok) return { ...selected, isReady: false };
   const { provider } = selected;
   const { title, language } = FRAMEWORK_PROJECTS[framework];
   progress?.(`asking ${provider.name} for the code of a ${title} project`);

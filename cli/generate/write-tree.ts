@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
-import { replaceFile, type FileMode } from '../../push/replace-file.ts';
+import { inFormOf, replaceFile, type FileMode } from '../../push/replace-file.ts';
 import { fileFailure } from '../file-failure.ts';
 import { makeDirectory } from '../make-directory.ts';
 import { printable } from '../rendered.ts';
@@ -71,7 +71,7 @@ async function compare(
     const before = await contentAt(placeOf(file, directory));
     const isKnown = !isPlanned || file.fromModel !== true;
     if (before === null) compared.added.push(file);
-    else if (isKnown && before.equals(Buffer.from(file.content))) continue;
+    else if (isKnown && before.equals(Buffer.from(inFormOf(before, file.content)))) continue;
     else compared[file.kept === true ? 'kept' : 'replaced'].push(file);
   }
   return compared;

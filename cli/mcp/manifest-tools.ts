@@ -76,6 +76,17 @@ const auditReport = z.object({
       references: z.array(z.string()),
     }),
   ),
+  fixes: z
+    .array(
+      z.object({
+        ruleIds: z.array(z.string()),
+        path: z.string(),
+        recommendation: z.string(),
+        score: z.number(),
+        grade: z.string(),
+      }),
+    )
+    .describe('The fixes that raise the declared score most; each score includes the fixes before it'),
   suppressions: z.array(
     z.object({
       rule: z.string(),
@@ -181,12 +192,13 @@ export const MANIFEST_TOOLS: readonly Tool[] = [
       const { manifest } = loaded;
       const at = context.now();
       if (proved !== true && sidecarUrl === undefined)
-        return { ok: true, value: auditObject(audit(manifest, { packs, evidence: null, at })) };
+        return { ok: true, value: auditObject(manifest, audit(manifest, { packs, evidence: null, at })) };
       const sidecar = sidecarOf({ sidecarUrl }, context.env);
       if (!sidecar.ok) return sidecar;
       const fetched = await evidenceFor(manifest, sidecar.value, { signal: context.signal });
       if (!fetched.ok) return fetched;
-      return { ok: true, value: auditObject(audit(manifest, { packs, evidence: fetched.evidence, at })) };
+      const { evidence } = fetched;
+      return { ok: true, value: auditObject(manifest, audit(manifest, { packs, evidence, at })) };
     },
   }),
   tool({

@@ -72,8 +72,17 @@ const census = z
   })
   .describe('Only from a sidecar');
 
+const compliant = z
+  .object({
+    status: z.string().describe('True, False or Unknown'),
+    reason: text,
+    message: text.describe('Why; for Unknown, what to do'),
+  })
+  .describe('The verdict');
+
 export const gapReport = z.object({
   ...received,
+  compliant: compliant.nullish(),
   score: z.number().describe('0 to 100'),
   grade: z.string().describe('A to F'),
   source: text.describe('agent-sdk: the agent reported its own checks; manifest-static: it did not'),
@@ -175,8 +184,12 @@ export const agentList = z.object({
       tokens: count,
       evidence: z.object({ percent: z.number(), shown: z.number(), declared: z.number() }).nullish(),
       proved: count,
-      compliant: z.object({ status: z.string(), reason: text, message: text }).nullish(),
+      compliant: compliant.nullish(),
       lastSeen: text,
+      stale: z
+        .boolean()
+        .nullish()
+        .describe('true: no instance reports, so grade, score and evidence are those of lastSeen'),
     }),
   ),
   total: z.number().optional().describe('Number of agents in all pages'),

@@ -25,7 +25,8 @@ export function runAgent(
 ): Promise<Ended> {
   const child = spawn(command, args, { env, cwd, stdio: 'inherit' });
   const stop = (): void => stopAgent(child);
-  stopped.addEventListener('abort', stop, { once: true });
+  if (stopped.aborted) stop();
+  else stopped.addEventListener('abort', stop, { once: true });
   return new Promise((resolve) => {
     const end = (ended: Ended): void => {
       stopped.removeEventListener('abort', stop);

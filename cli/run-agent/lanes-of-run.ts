@@ -1,5 +1,11 @@
 import { LANES_ANNOTATION, namedLanes, type NamedLane } from '../../core/egress/lane-annotation.ts';
-import { VENDOR_LANES, type VendorLaneName } from '../../core/egress/lane-variables.ts';
+import { lanesOfProvider } from '../../core/egress/lane-use.ts';
+import {
+  lanePath,
+  VENDOR_LANES,
+  type LaneId,
+  type VendorLaneName,
+} from '../../core/egress/lane-variables.ts';
 import { routeLanes } from '../../core/injection/egress-lanes.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { referenceOf } from '../../core/manifest/references.ts';
@@ -18,9 +24,16 @@ const KEYS: Readonly<Record<VendorLaneName, readonly string[]>> = {
   ollama: [],
 };
 
+export interface RunLane {
+  lane: string;
+  /** Base URL. */
+  upstream: string;
+  /** The variables of the agent that lead to the lane. */
+  variables: readonly string[];
+}
+
 export interface RunLanes {
-  /** The sidecar's EGRESS_LANES; empty: no lane. */
-  egressLanes: string;
+  lanes: readonly RunLane[];
   /** Of the agent. */
   variables: Readonly<Record<string, string>>;
   /** Why a variable cannot be led through a lane; each the begin of a sentence. */
@@ -38,20 +51,29 @@ export function lanesOfRun(manifest: Manifest, env: Environment, port: number): 
   };
   const { written, upstreams, problems } = routeLanes(container, lanesFor(manifest, env), port);
   return {
-    egressLanes: upstreams.map(({ lane, upstream }) => `${lane}=${upstream}`).join(','),
+    lanes: upstreams.map(({ lane, upstream }) => ({
+      ...{ lane, upstream },
+      variables: written.filter(({ value }) => leadsTo(lane, value)).map(({ name }) => name),
+    })),
     variables: Object.fromEntries(written.map(({ name, value }) => [name, value])),
     problems,
   };
 }
 
+const leadsTo = (lane: LaneId, url: string): boolean =>
+  `${new URL(url).pathname}/`.startsWith(`${lanePath(lane)}/`);
+
 function lanesFor(manifest: Manifest, env: Environment): NamedLane[] {
   const { model, mcp } = manifest.spec;
-  const providers = new Set([model.provider, model.fallback?.provider]);
+  const names = Object.keys(VENDOR_LANES);
+  const declared = [model.provider, model.fallback?.provider ?? ''].flatMap((provider) =>
+    lanesOfProvider(provider, names),
+  );
   const isSet = (name: string): boolean => (env[name] ?? '') !== '';
   const vendors = Object.entries(VENDOR_LANES).flatMap(([id, { variables }]): NamedLane[] => {
     const name = id as VendorLaneName;
-    const names = [...KEYS[name], ...variables.map((variable) => variable.name)];
-    return providers.has(name) || names.some(isSet) ? [{ id: name, variable: null }] : [];
+    const own = [...KEYS[name], ...variables.map((variable) => variable.name)];
+    return declared.includes(name) || own.some(isSet) ? [{ id: name, variable: null }] : [];
   });
   const servers = (mcp?.servers ?? []).flatMap(({ name, url = '' }): NamedLane[] => {
     const reference = referenceOf(url);

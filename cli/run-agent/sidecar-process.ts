@@ -1,9 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PORT_TAKEN_EXIT_CODE } from '../../core/injection/names.ts';
+import { isRecord, jsonOf } from '../../core/untrusted/fields.ts';
 import { exchange } from '../../probe/http-exchange.ts';
 import type { Environment } from '../../runtime/env.ts';
+import type { Ports } from './ports.ts';
 
 export interface SidecarOptions {
   /** Path of the manifest. */
@@ -11,7 +15,18 @@ export interface SidecarOptions {
   mode: string;
   /** `lane=upstream` entries, comma-separated; empty: no lane. */
   lanes: string;
-  ports: { proxy: number; control: number; egress: number; agent: number };
+  ports: Ports;
+}
+
+/** The sidecar did not start. */
+export class StartFailure extends Error {
+  /** Another process took one of its ports first. */
+  readonly isPortTaken: boolean;
+
+  constructor(reason: string, { isPortTaken }: { isPortTaken: boolean }) {
+    super(reason);
+    this.isPortTaken = isPortTaken;
+  }
 }
 
 /** Milliseconds for the start. A machine under load needs several seconds to load the bundle. */
@@ -31,14 +46,14 @@ export class SidecarProcess {
   readonly #child: ChildProcess;
   readonly #ended: Promise<void>;
   #output = '';
-  #isEnded = false;
+  readonly #end = new AbortController();
 
   private constructor(child: ChildProcess) {
     this.#child = child;
     this.#ended = new Promise((resolve) => {
       const end = (reason: string): void => {
         this.#output += reason;
-        this.#isEnded = true;
+        this.#end.abort();
         resolve();
       };
       child.once('error', ({ message }) => end(`${message}\n`));
@@ -50,25 +65,33 @@ export class SidecarProcess {
         .on('data', (text: string) => (this.#output = (this.#output + text).slice(-KEPT)));
   }
 
-  /** Starts the sidecar. Rejects with its output if it does not start. */
+  /** Starts the sidecar. Rejects with a StartFailure that has its output. */
   static async start(env: Environment, options: SidecarOptions): Promise<SidecarProcess> {
+    const nonce = randomUUID();
     const child = spawn(process.execPath, ['--import', END_WITH_PARENT, sidecarBundle()], {
-      env: environmentOf(env, options),
+      env: { ...environmentOf(env, options), START_NONCE: nonce },
       // Nothing is written to the first pipe; its end signals the end of this process.
       stdio: ['pipe', 'pipe', 'pipe'],
       // Ctrl-C ends the agent; the sidecar is stopped after its last report.
       detached: true,
     });
     const started = new SidecarProcess(child);
-    const url = new URL(`http://127.0.0.1:${options.ports.control}/health/live`);
+    const url = new URL(`http://127.0.0.1:${options.ports.control}/readyz`);
     const until = performance.now() + START_MS;
-    while (!started.#isEnded && performance.now() < until) {
-      const response = await exchange(url, { timeoutMs: START_MS });
-      if (response.answered && response.status === 200 && !started.#isEnded) return started;
+    while (!started.#end.signal.aborted && performance.now() < until) {
+      // Another program may listen on the port of a sidecar that cannot start.
+      const response = await exchange(url, {
+        timeoutMs: START_MS,
+        maxBytes: KEPT,
+        signal: started.#end.signal,
+      });
+      if (response.answered && isFrom(nonce, response.body)) return started;
       await sleep(POLL_MS);
     }
     await started.stop();
-    throw new Error(`the sidecar did not start\n${started.#output}`.trimEnd());
+    throw new StartFailure(`the sidecar did not start\n${started.#output}`.trimEnd(), {
+      isPortTaken: child.exitCode === PORT_TAKEN_EXIT_CODE,
+    });
   }
 
   /** Stops the sidecar. Its requests in flight are cut, because the agent has ended. */
@@ -81,6 +104,11 @@ export class SidecarProcess {
   get output(): string {
     return this.#output;
   }
+}
+
+function isFrom(nonce: string, body: Buffer | null): boolean {
+  const value = jsonOf(body?.toString('utf8') ?? '');
+  return isRecord(value) && value['nonce'] === nonce;
 }
 
 /** The bundle next to the one of this command. */

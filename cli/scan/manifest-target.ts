@@ -20,7 +20,7 @@ export interface ManifestTarget {
 
 interface TargetFlags {
   dir: string;
-  out?: string;
+  output?: string;
   update?: true;
   dryRun?: true;
 }
@@ -28,21 +28,21 @@ interface TargetFlags {
 export type TargetResult = { ok: true; target: ManifestTarget } | { ok: false; reason: string };
 
 /**
- * Selects the file: `--out`, else `agent.yaml` in the directory, or `agent.yaml.new` if it exists and is not to be replaced.
+ * Selects the file: `--output`, else `agent.yaml` in the directory, or `agent.yaml.new` if it exists and is not to be replaced.
  * A symbolic link in the directory is not written through: it may lead out of the directory.
  */
 export async function manifestTarget(flags: TargetFlags, cwd: string): Promise<TargetResult> {
   const usual = join(resolve(cwd, flags.dir), 'agent.yaml');
   const before = await lstat(usual).catch(() => null);
-  const isNew = flags.out === undefined && before !== null && flags.update === undefined;
+  const isNew = flags.output === undefined && before !== null && flags.update === undefined;
   const file = isNew ? 'agent.yaml.new' : 'agent.yaml';
-  const shown = flags.out ?? join(flags.dir, file);
+  const shown = flags.output ?? join(flags.dir, file);
   const path = resolve(cwd, shown);
-  if (flags.out === undefined && (await lstat(path).catch(() => null))?.isSymbolicLink())
-    return { ok: false, reason: `${shown} is a symbolic link; use --out to name the file to write` };
+  if (flags.output === undefined && (await lstat(path).catch(() => null))?.isSymbolicLink())
+    return { ok: false, reason: `${shown} is a symbolic link; use --output to name the file to write` };
   const rejection = flags.dryRun ? null : await rejectionToWrite(path);
   if (rejection !== null) return { ok: false, reason: `cannot write ${shown}: ${rejection}` };
-  const earlier = flags.out === undefined ? [] : [path];
+  const earlier = flags.output === undefined ? [] : [path];
   return {
     ok: true,
     target: {

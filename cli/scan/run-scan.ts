@@ -12,7 +12,7 @@ import { selectProvider } from '../../llm/select-provider.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import type { CliContext } from '../context.ts';
 import { causeOf, fileFailure } from '../file-failure.ts';
-import { failed, printable, type Rendered } from '../rendered.ts';
+import { failed, printable, printableLines, type Rendered } from '../rendered.ts';
 import { painter, plural, table } from '../table.ts';
 import { completeDraft } from './complete-draft.ts';
 import { manifestTarget, type ManifestTarget } from './manifest-target.ts';
@@ -21,7 +21,7 @@ import { readDirectory, type Directory } from './read-directory.ts';
 export interface ScanFlags {
   /** As typed. */
   dir: string;
-  out?: string;
+  output?: string;
   update?: true;
   dryRun?: true;
   provider?: string;
@@ -55,9 +55,7 @@ export async function runScan(flags: ScanFlags, context: CliContext): Promise<Re
   return await written(target.target, { text, report, errors });
 }
 
-/** Each line of a reason is printed as one line. */
-const refused = (reason: string): Rendered =>
-  failed(`error: ${reason.split('\n').map(printable).join('\n')}\n`);
+const refused = (reason: string): Rendered => failed(`error: ${printableLines(reason)}\n`);
 
 async function written(
   { path, shown, note }: ManifestTarget,

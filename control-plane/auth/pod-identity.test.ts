@@ -1,9 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { UnsecuredJWT } from 'jose';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { KubeClient } from '../../kube/client.ts';
+import { KnownCas } from '../../runtime/known-cas.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
+import { issueCa } from '../../webhook/certificates/issue.ts';
 import { PodIdentity } from './pod-identity.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
@@ -17,7 +22,7 @@ beforeEach(async () => {
   server = await startFakeApiServer();
   client = new KubeClient({ access: server.access, part: 'test' });
   clock = new ManualClock(START);
-  pods = new PodIdentity({ client, clock, metrics: createMetrics(), sidecarImages: IMAGES });
+  pods = new PodIdentity({ client, clock, metrics: createMetrics(), sidecarImages: IMAGES, knownCas: null });
   putPod();
 });
 afterEach(async () => {
@@ -43,11 +48,17 @@ const specOf = (change: object = {}, volumes: object[] = [identity()]) => ({
 });
 
 function putPod(
-  overrides: { uid?: string; labels?: Record<string, string>; phase?: string; spec?: object } = {},
+  overrides: {
+    uid?: string;
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+    phase?: string;
+    spec?: object;
+  } = {},
 ): void {
   const { uid = 'u-1', labels = { 'platform.io/agent': 'shop' }, phase = 'Running' } = overrides;
   server.put('/api/v1/namespaces/team/pods', {
-    metadata: { name: 'shop-1', namespace: 'team', uid, labels },
+    metadata: { name: 'shop-1', namespace: 'team', uid, labels, annotations: overrides.annotations },
     spec: overrides.spec ?? specOf(),
     status: { phase },
   });
@@ -184,6 +195,31 @@ test.each(['registry/sidecar:2', `registry/sidecar@sha256:${'a'.repeat(64)}`, 'm
     expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
   },
 );
+
+test('a pod that trusts another CA than the control plane identifies no agent', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'pod-identity-'));
+  const file = join(directory, 'ca.crt');
+  const [own, other] = await Promise.all([...Array(2)].map(() => issueCa({ now: clock.now(), days: 1 })));
+  writeFileSync(file, own?.cert ?? '');
+  const knownCas = new KnownCas([file], clock);
+  await knownCas.read();
+  pods = new PodIdentity({ client, clock, metrics: createMetrics(), sidecarImages: IMAGES, knownCas });
+  const found = async (annotations: Record<string, string>) => {
+    putPod({ annotations });
+    review(FOR_POD);
+    clock.advance(60_000);
+    return pods.identify(LONG, SOURCE);
+  };
+  expect(await found({ 'platform.io/ca': own?.cert ?? '' })).toEqual(FOUND);
+  const refused = {
+    kind: 'no-agent',
+    reason:
+      'the annotation platform.io/ca of the pod team/shop-1 is not the CA of this control plane: restart its workload; a manifest of "platform inject" needs the current CA',
+  };
+  expect(await found({ 'platform.io/ca': other?.cert ?? '' })).toEqual(refused);
+  expect(await found({})).toEqual(refused);
+  rmSync(directory, { recursive: true });
+});
 
 test('a deleted pod identifies no agent', async () => {
   server.remove('/api/v1/namespaces/team/pods', 'shop-1');

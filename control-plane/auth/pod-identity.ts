@@ -6,9 +6,10 @@ import { hasEnded } from '../../kube/pods.ts';
 import { PODS } from '../../kube/resources.ts';
 import { Semaphore } from '../../kube/semaphore.ts';
 import { reviewToken } from '../../kube/token-review.ts';
-import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
+import { AGENT_LABEL, CA_ANNOTATION, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
 import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { KnownCas } from '../../runtime/known-cas.ts';
 import type { Histogram, Metrics } from '../../runtime/metrics.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
 import { ReviewBudget, type Limited } from './review-budget.ts';
@@ -59,6 +60,8 @@ export interface PodIdentityOptions {
   metrics: Metrics;
   /** Allowed images of the pod's sidecar; null: any. */
   sidecarImages: SidecarImages | null;
+  /** The CAs that the pod may trust; null: any. */
+  knownCas: KnownCas | null;
 }
 
 /** The result of a review. Times are milliseconds since the epoch. */
@@ -203,10 +206,13 @@ const randomBetween = ({ earliest, latest }: typeof RENEWAL_MS): number =>
 const unauthenticated = (reason: string): Promise<PodIdentification> =>
   Promise.resolve({ kind: 'unauthenticated', reason });
 
-/** Compares the UID, because a StatefulSet reuses pod names. Checks the sidecar too, because any pod can have the label. */
+/**
+ * Compares the UID, because a StatefulSet reuses pod names. Checks the sidecar too, because any pod can have the label. Checks
+ * the CA, because a sidecar that trusts another CA may have sent its token to another server.
+ */
 async function reviewed(
   token: string,
-  { client, sidecarImages }: PodIdentityOptions,
+  { client, sidecarImages, knownCas }: PodIdentityOptions,
 ): Promise<PodIdentification> {
   const verdict = await reviewToken(client, { token, audience: TOKEN_AUDIENCE }).catch((error: Error) => {
     throw new Error(`TokenReview failed: ${error.message}`);
@@ -228,6 +234,12 @@ async function reviewed(
     return { kind: 'no-agent', reason: `the pod ${namespace}/${podName} has no valid label ${AGENT_LABEL}` };
   const problem = sidecarProblem(pod.spec, agentName, sidecarImages);
   if (problem !== null) return { kind: 'no-agent', reason: `the pod ${namespace}/${podName} ${problem}` };
+  await knownCas?.read().catch(() => undefined);
+  if (knownCas?.has(pod.metadata.annotations?.[CA_ANNOTATION] ?? '') === false)
+    return {
+      kind: 'no-agent',
+      reason: `the annotation ${CA_ANNOTATION} of the pod ${namespace}/${podName} is not the CA of this control plane: restart its workload; a manifest of "platform inject" needs the current CA`,
+    };
   return { kind: 'pod', namespace, pod: podName, uid: podUid, agentName };
 }
 

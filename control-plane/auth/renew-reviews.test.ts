@@ -41,7 +41,7 @@ beforeEach(async () => {
   client = new HeldClient({ access: server.access, part: 'test' });
   clock = new SteppingClock(START);
   metrics = createMetrics();
-  pods = new PodIdentity({ client, clock, metrics, sidecarImages: null });
+  pods = new PodIdentity({ client, clock, metrics, sidecarImages: null, knownCas: null });
   server.put(PODS, {
     metadata: { name: 'shop-1', namespace: 'team', uid: 'u-1', labels: { 'platform.io/agent': 'shop' } },
     spec: injectedSpec('shop'),

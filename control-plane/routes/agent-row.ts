@@ -1,8 +1,11 @@
 import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
 import type { Grade } from '../../core/gap/gap.ts';
+import { compliantOf } from '../../core/observation/compliant-of.ts';
+import { conditionOf } from '../../core/observation/condition-of.ts';
 import type { ObservationStatus, Phase } from '../../core/observation/observation.ts';
 import type { Runtime } from '../../core/observation/runtimes.ts';
 import { usedToday } from '../../core/observation/tokens.ts';
+import type { Verdict } from '../../core/observation/verdict.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
 import type { AgentRecord } from '../stores/store.ts';
 
@@ -10,6 +13,8 @@ import type { AgentRecord } from '../stores/store.ts';
 export interface AgentListItem {
   agentId: string;
   agentName: string;
+  /** The verdict: the condition of the AgentObservation. */
+  compliant: Verdict;
   namespace: string;
   runtime: Runtime;
   source: AgentRecord['source'];
@@ -24,8 +29,6 @@ export interface AgentListItem {
   evidence: { percent: number; shown: number; declared: number } | null;
   /** Proved score of the compliance rules. */
   proved: number | null;
-  /** The condition of the AgentObservation. */
-  compliant: { status: 'True' | 'False' | 'Unknown'; reason: string; message: string } | null;
   violations: number | null;
   /** Share, 0..1, of the requests with a policy engine that passed because it was unreachable; null: no such request. */
   failOpen: number | null;
@@ -34,6 +37,8 @@ export interface AgentListItem {
   instances: number;
   /** ISO 8601 */
   lastSeen: string | null;
+  /** No instance reports: grade, score and evidence are those of `lastSeen`, and may no longer be true. */
+  stale: boolean;
   /** With `?trend=true`: the last score of each hour of the last 24 hours, oldest first. */
   trend?: number[];
 }
@@ -44,6 +49,7 @@ export function listItemOf(agent: AgentRecord): AgentListItem {
   return {
     agentId: agent.agentId,
     agentName: agent.name,
+    compliant: compliantOf(status),
     namespace: agent.namespace,
     runtime: agent.runtime,
     source: agent.source,
@@ -54,12 +60,12 @@ export function listItemOf(agent: AgentRecord): AgentListItem {
     costUsd: costOf(status),
     evidence: evidenceOf(status),
     proved: status.audit?.proved ?? null,
-    compliant: compliantOf(status),
     violations: status.violations ?? null,
     failOpen: failOpenOf(status.outcomes),
     policyMode: status.policyMode ?? null,
     instances: status.instanceCount ?? 0,
     lastSeen: lastSeenOf(status),
+    stale: lastSeenOf(status) !== null && conditionOf(status, 'Reporting')?.status !== 'True',
   };
 }
 
@@ -88,11 +94,6 @@ function evidenceOf({ evidence }: ObservationStatus): AgentListItem['evidence'] 
   if (evidence === undefined) return null;
   const { percent, shown, declared } = evidence;
   return { percent, shown, declared };
-}
-
-function compliantOf({ conditions = [] }: ObservationStatus): AgentListItem['compliant'] {
-  const found = conditions.find(({ type }) => type === 'Compliant');
-  return found === undefined ? null : { status: found.status, reason: found.reason, message: found.message };
 }
 
 function failOpenOf(outcomes: OutcomeCounts | undefined): number | null {

@@ -3,6 +3,7 @@ import type { CoverageReport } from '../../core/coverage/coverage.ts';
 import type { RuleState } from '../../core/coverage/rule-states.ts';
 import { RULE_TEXTS } from '../../core/coverage/rule-texts.ts';
 import type { ObservationStatus } from '../../core/observation/observation.ts';
+import { statusOf } from '../../core/observation/status-of.ts';
 import { aStatus, RIG_START, startFleetRig, type FleetRig } from '../../testing/fleet-rig.ts';
 import type { AgentListItem } from './agent-row.ts';
 
@@ -64,6 +65,24 @@ describe('the agent', () => {
       lastSeen: RIG_START,
       status: JSON.parse(JSON.stringify(status)),
     });
+  });
+
+  test('is stale in the list if no instance reports', async () => {
+    const staleOf = async () =>
+      (await json<AgentListItem[]>('/agents')).map(({ agentName, grade, stale }) => [
+        agentName,
+        grade,
+        stale,
+      ]);
+    expect(await staleOf()).toEqual([
+      ['chat', 'A', false],
+      ['shop', 'B', false],
+    ]);
+    await rig.put('chat', statusOf(aStatus(), new Date(Date.parse(RIG_START) + 121_000)));
+    expect(await staleOf()).toEqual([
+      ['chat', 'A', true],
+      ['shop', 'B', false],
+    ]);
   });
 
   test('agrees with its row of the list', async () => {

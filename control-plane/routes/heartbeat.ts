@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express';
 import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
+import type { ProofWrites } from '../../core/proof/proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { callerOf, type Caller } from '../auth/caller.ts';
@@ -39,6 +40,8 @@ const OPERATION: Operation = {
 /** `POST /api/v1/heartbeat`. The credential identifies the sender and is checked before the body is read. */
 export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const { store, clock, rateLimitSeconds } = context;
+  // As the injector sets PROOF_WRITES, whatever the sidecar of a manually written manifest does.
+  const proofWrites: ProofWrites = context.adminKey === null ? 'local' : 'control-plane';
   const results = context.metrics.counter('platform_control_plane_heartbeats_total', 'Heartbeats by result.');
   return [
     {
@@ -63,7 +66,7 @@ export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute
     const { heartbeat } = parsed;
     const sender =
       caller.kind === 'pod'
-        ? { source: 'sidecar' as const, instance: caller.pod, uid: caller.uid }
+        ? { source: 'sidecar' as const, instance: caller.pod, uid: caller.uid, proofWrites }
         : { source: 'remote' as const, instance: heartbeat.instance };
     const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, at });
     results.add({ result: outcome.kind });

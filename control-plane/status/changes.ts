@@ -3,8 +3,8 @@ import { statusOf, type ObservationContext } from '../../core/observation/status
 import type { Registration } from '../stores/store.ts';
 
 /**
- * The status after a registration. A new agent is Pending; a known agent keeps its id and its reports. The values from the
- * manifest apply until the agent reports its own.
+ * The status after a registration. A new agent is Pending until its stale time is over; a known agent keeps its id and its
+ * reports. The values from the manifest apply until the agent reports its own.
  */
 export function registeredStatus(
   known: ObservationStatus | undefined,
@@ -14,7 +14,7 @@ export function registeredStatus(
   const { agentId, runtime, manifest } = registration;
   const declared = manifest === null ? {} : { manifestHash: manifest.hash, model: manifest.model };
   const before: ObservationStatus = { ...(known ?? { phase: 'Pending' }), ...declared, agentId, runtime };
-  return statusOf(before, about.at, about.context);
+  return statusOf(before, about.at, { ...about.context, hasStarted: true });
 }
 
 /**

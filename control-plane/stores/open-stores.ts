@@ -1,6 +1,7 @@
 import { KubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/cluster-access.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { KnownCas } from '../../runtime/known-cas.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { createApiServerOutage } from '../api-server-outage.ts';
@@ -21,7 +22,7 @@ interface Parts {
 
 /** Opens the configured store. Rejects if it cannot be opened; then nothing stays open. */
 export async function openStores({ config, logger, metrics }: Parts) {
-  const { cluster, sidecarImages, RATE_LIMIT_SECONDS: rateLimitSeconds } = config;
+  const { cluster, sidecarImages, SIDECAR_CA_FILES: caFiles, RATE_LIMIT_SECONDS: rateLimitSeconds } = config;
   const clock = systemClock;
   const apiServer = createApiServerOutage({ clock, logger });
   const client =
@@ -33,14 +34,16 @@ export async function openStores({ config, logger, metrics }: Parts) {
     await store.close();
     await client?.close();
   };
+  const knownCas = caFiles && new KnownCas(caFiles, clock);
   try {
+    await knownCas?.read();
     await store.start();
   } catch (error) {
     await close();
     throw error;
   }
   // Without a cluster there are no pods to identify.
-  const pods = client && new PodIdentity({ client, clock, metrics, sidecarImages });
+  const pods = client && new PodIdentity({ client, clock, metrics, sidecarImages, knownCas });
   return { store, apiServer, pods, close };
 }
 

@@ -7,7 +7,7 @@ import type { HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
 import type { ObservationStatus, Phase, TokenHash } from '../../core/observation/observation.ts';
 import type { ProofSet } from '../../core/proof/proof-set.ts';
-import type { ProofRecord } from '../../core/proof/proof.ts';
+import type { ProofRecord, ProofWrites } from '../../core/proof/proof.ts';
 import type { UsageWindow } from '../../core/usage/usage.ts';
 import type { HistoryStore } from './history.ts';
 
@@ -52,6 +52,8 @@ export interface Arrival extends AgentKey {
   heartbeat: Heartbeat;
   /** The proofs after this heartbeat, if another store has already decided them. */
   proofs?: ProofSet;
+  /** Where the proofs of this agent are written. Default: local. */
+  proofWrites?: ProofWrites;
   at: Date;
 }
 

@@ -8,6 +8,7 @@ import type { Manifest } from '../manifest/manifest.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 import { audit, type AuditResult } from './audit.ts';
 import type { Evidence } from './earned.ts';
+import { fixesOf } from './fixes.ts';
 import { PACKS, type Pack } from '../manifest/packs.ts';
 import { RULE_IDS, RULES } from './rules.ts';
 
@@ -49,16 +50,15 @@ const earnedOf = (result: AuditResult, id: string): unknown => {
 };
 
 describe('declared score', () => {
-  test('is 53 D for a minimal manifest, with 12 of 27 rules violated', () => {
+  test('is 58 D for a minimal manifest, with 11 of 27 rules violated', () => {
     const { declared, proved, verdicts, pendingProofs } = audit(MINIMAL, { evidence: null, at: AT });
-    expect({ declared, proved }).toEqual({ declared: { score: 53, grade: 'D' }, proved: null });
+    expect({ declared, proved }).toEqual({ declared: { score: 58, grade: 'D' }, proved: null });
     expect(verdicts).toHaveLength(27);
     expect(verdicts.flatMap((each) => (each.passed ? [] : [each.rule.id]))).toEqual([
       'SEC-LLM-01',
       'SEC-LLM-02',
       'SEC-LLM-04',
       'SEC-LLM-09',
-      'SEC-LLM-10',
       'MODEL-01',
       'MODEL-03',
       'EVAL-01',
@@ -181,6 +181,12 @@ describe('earned tier', () => {
     ],
     ['SEC-LLM-10', 'the secret check passes', checks('secret:key'), 'P'],
     ['SEC-LLM-10', 'the secret check fails', { checks: [checkOf('secret:key', 'fail')] }, 'D'],
+    [
+      'SEC-LLM-10',
+      'a check of a variable fails, and the key is a secret',
+      { checks: [checkOf('secret:key'), checkOf('env:A', 'fail')] },
+      'P',
+    ],
     ['MEM-02', 'the checks of all memories pass', checks(...memory), 'P'],
     ['MEM-02', 'some memories have no check', checks('memory:backend'), 'D'],
     [
@@ -258,6 +264,37 @@ describe('origin of a proof', () => {
     const result = audited(MINIMAL, { proofs, trust: { writes: 'control-plane' } });
     expect(result.proved).toEqual({ score: 0, grade: 'F' });
     expect(result.uncountedProofs).toEqual([...RULE_IDS]);
+  });
+});
+
+describe('fixes', () => {
+  const fixesIn = (spec: object, packs: Pack[] = []) => {
+    const manifest = manifestOf(spec);
+    return fixesOf(manifest, audit(manifest, { evidence: null, at: AT, packs }));
+  };
+
+  test('the five that gain most, with the score after each', () => {
+    expect(fixesIn({ model: MODEL }).map(({ ruleIds, path, score }) => [score, path, ...ruleIds])).toEqual([
+      [62, 'spec.evaluation.framework', 'SEC-LLM-09', 'EVAL-02'],
+      [68, 'spec.model.costControls.maxMonthlyUSD', 'SEC-LLM-04', 'MODEL-03'],
+      [73, 'spec.guardrails.input', 'SEC-LLM-01'],
+      [78, 'spec.guardrails.output', 'SEC-LLM-02'],
+      [83, 'spec.model.fallback', 'MODEL-01'],
+    ]);
+  });
+
+  test('are made in the manifest: one value can be enough for several rules, and every item of a list is changed', () => {
+    const tools = [{ name: 'a' }, { name: 'b', annotations: { readOnlyHint: true } }];
+    expect(fixesIn({ model: MODEL, tools }, ['owasp-llm-top10'])[0]).toEqual({
+      ruleIds: ['SEC-LLM-07', 'SEC-LLM-08'],
+      path: 'spec.tools[0].annotations',
+      recommendation: 'Add annotations to every tool, such as readOnlyHint and destructiveHint.',
+      ...{ score: 54, grade: 'D' },
+    });
+  });
+
+  test('are none without a violated rule', () => {
+    expect(fixesIn({ model: MODEL }, ['metadata-quality'])).toEqual([]);
   });
 });
 

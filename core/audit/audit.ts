@@ -74,8 +74,15 @@ export function audit(manifest: Manifest, options: AuditOptions): AuditResult {
     packs,
     verdicts,
     suppressions,
-    declared: scoreOf(verdicts, ({ passed }) => passed, 100),
-    proved: evidence === null ? null : scoreOf(verdicts, (each) => each.passed && each.earned !== 'D', 0),
+    declared: declaredScore(manifest, counted),
+    proved:
+      evidence === null
+        ? null
+        : scoreOf(
+            counted,
+            verdicts.flatMap((each) => (each.passed && each.earned !== 'D' ? [each.rule] : [])),
+            0,
+          ),
     pendingProofs: verdicts.flatMap((each) =>
       each.passed && each.rule.tier === 'X' && each.earned === 'D' ? [each.rule.id] : [],
     ),
@@ -96,18 +103,19 @@ function packsOf(manifest: Manifest, chosen: readonly Pack[]): Pack[] {
   return PACKS.filter((pack) => wanted.includes(pack));
 }
 
+/** The declared score of a manifest by these rules. */
+export function declaredScore(manifest: Manifest, rules: readonly Rule[]): Score {
+  const passed = rules.filter((rule) => rule.violatedAt(manifest) === null);
+  return scoreOf(rules, passed, 100);
+}
+
 /** `emptyScore`: the score when all rules are suppressed. No rule is violated then, and no rule is proved. */
-function scoreOf(
-  verdicts: readonly Verdict[],
-  counts: (verdict: Verdict) => boolean,
-  emptyScore: number,
-): Score {
-  const total = weightOf(verdicts);
-  const counted = weightOf(verdicts.filter(counts));
-  const score = total === 0 ? emptyScore : Math.round((100 * counted) / total);
+function scoreOf(rules: readonly Rule[], passed: readonly Rule[], emptyScore: number): Score {
+  const total = weightOf(rules);
+  const score = total === 0 ? emptyScore : Math.round((100 * weightOf(passed)) / total);
   return { score, grade: gradeOf(score) };
 }
 
-function weightOf(verdicts: readonly Verdict[]): number {
-  return verdicts.reduce((sum, { rule }) => sum + WEIGHTS[rule.severity], 0);
+function weightOf(rules: readonly Rule[]): number {
+  return rules.reduce((sum, { severity }) => sum + WEIGHTS[severity], 0);
 }

@@ -26,7 +26,6 @@ const EVALUATION_RULE = 'EVAL-01';
  */
 export function earnedTier(rule: Rule, manifest: Manifest, evidence: Evidence, at: Date): Earned {
   const { kind } = rule.evidence;
-  if (kind === 'none') return { tier: 'D' };
   if (kind === 'check' && arePassing(rule.evidence, manifest, evidence.checks)) return { tier: 'P' };
   if (
     kind === 'guardrail' &&
@@ -34,19 +33,20 @@ export function earnedTier(rule: Rule, manifest: Manifest, evidence: Evidence, a
   )
     return { tier: 'B' };
   const proof = countedProofs(evidence.proofs, evidence.trust, at).find(({ ruleId }) =>
-    ruleIdsOf(rule).includes(ruleId),
+    provedBy(rule).includes(ruleId),
   );
   return proof === undefined ? { tier: 'D' } : { tier: 'X', origin: proof.origin ?? null };
 }
 
-/** True when all checks that the declaration requires exist and every check of the category passes. */
+/** True when all checks that the declaration requires exist and every check of their category passes. */
 function arePassing(
-  { category, of }: EvidenceKind & { kind: 'check' },
+  { categories, of }: EvidenceKind & { kind: 'check' },
   manifest: Manifest,
   checks: readonly Check[],
 ): boolean {
-  const ofCategory = checks.filter((check) => check.category === category);
   const required = of(manifest);
+  const category = categories.find((each) => required.some((id) => id.startsWith(`${each}:`)));
+  const ofCategory = checks.filter((check) => check.category === category);
   return (
     required.length > 0 &&
     required.every((id) => ofCategory.some((check) => check.id === id)) &&
@@ -54,7 +54,8 @@ function arePassing(
   );
 }
 
-/** Ids of the rules whose proof counts for `rule`. */
-function ruleIdsOf({ id, evidence }: Rule): string[] {
+/** Ids of the rules whose proof counts for `rule`; none: the rule is never proved. */
+export function provedBy({ id, evidence }: Rule): string[] {
+  if (evidence.kind === 'none') return [];
   return evidence.kind === 'evaluation' ? [id, EVALUATION_RULE] : [id];
 }

@@ -1,6 +1,6 @@
 import { modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { referenceOf } from '../manifest/references.ts';
+import { referenceOf, type ReferenceKind } from '../manifest/references.ts';
 import type { EvidenceKind } from './rule.ts';
 
 /** Only an external proof counts as evidence. */
@@ -21,24 +21,25 @@ export const EVIDENCE_TEXTS: Readonly<Record<EvidenceKind['kind'], string>> = {
 /** The declared model is reachable, and so is its fallback when the fallback is checked. */
 export const MODEL: EvidenceKind = {
   kind: 'check',
-  category: 'model',
+  categories: ['model'],
   of: ({ spec }) => [modelCheckId(spec.model)],
 };
 
-export const MEMORY: EvidenceKind = { kind: 'check', category: 'memory', of: reachIds('memory') };
+export const MEMORY: EvidenceKind = { kind: 'check', categories: ['memory'], of: reachIds('memory') };
 
-export const TRACING: EvidenceKind = { kind: 'check', category: 'tracing', of: reachIds('tracing') };
+export const TRACING: EvidenceKind = { kind: 'check', categories: ['tracing'], of: reachIds('tracing') };
 
 export const PROMPT_FILE: EvidenceKind = {
   kind: 'check',
-  category: 'file',
+  categories: ['file'],
   of: ({ spec }) => referenceIds(spec.prompts?.system, 'file'),
 };
 
-export const KEY_SECRET: EvidenceKind = {
+export const KEY_REFERENCE: EvidenceKind = {
   kind: 'check',
-  category: 'secret',
-  of: ({ spec }) => referenceIds(spec.model.apiKey, 'secret'),
+  categories: ['secret', 'env'],
+  of: ({ spec }) =>
+    ['secret' as const, 'env' as const].flatMap((kind) => referenceIds(spec.model.apiKey, kind)),
 };
 
 function reachIds(category: string): (manifest: Manifest) => string[] {
@@ -48,7 +49,7 @@ function reachIds(category: string): (manifest: Manifest) => string[] {
       .filter((id) => id.startsWith(`${category}:`));
 }
 
-function referenceIds(value: string | undefined, kind: 'file' | 'secret'): string[] {
+function referenceIds(value: string | undefined, kind: ReferenceKind): string[] {
   const reference = value === undefined ? null : referenceOf(value);
   return reference?.kind === kind ? [`${kind}:${reference.name}`] : [];
 }

@@ -13,7 +13,8 @@ export const MODEL_RULES: readonly RuleOfPack[] = [
     violatedAt: ({ spec }) => (spec.model.fallback === undefined ? 'spec.model.fallback' : null),
     evidence: PROOF,
     message: 'No fallback model is declared.',
-    recommendation: 'Declare spec.model.fallback and submit a proof that the fallback model activates.',
+    recommendation:
+      'Declare spec.model.fallback with maxRetries, and submit a proof that the fallback model activates.',
     references: [OWASP.supplyChain],
   },
   {
@@ -37,7 +38,7 @@ export const MODEL_RULES: readonly RuleOfPack[] = [
     evidence: PROOF,
     message: 'No monthly cost limit is declared.',
     recommendation:
-      'Set spec.model.costControls.maxMonthlyUSD. The policy rules then limit the cost per day to 1/30 of this value.',
+      'Set spec.model.costControls.maxMonthlyUSD and usdPerMillionTokens. The policy rules then limit the cost per day to 1/30 of maxMonthlyUSD.',
     references: [OWASP.consumption],
   },
   {

@@ -1,6 +1,6 @@
 import type { Guardrail, Manifest } from '../manifest/manifest.ts';
 import { referenceOf } from '../manifest/references.ts';
-import { EVALUATION, KEY_SECRET, MODEL, PROMPT_FILE, PROOF } from './evidence-kinds.ts';
+import { EVALUATION, KEY_REFERENCE, MODEL, PROMPT_FILE, PROOF } from './evidence-kinds.ts';
 import { isPinned, missingScrubFieldsPath } from './declarations.ts';
 import { OWASP } from './references.ts';
 import type { RuleOfPack } from './rule.ts';
@@ -146,12 +146,13 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
     id: 'SEC-LLM-10',
     severity: 'high',
     tier: 'P',
-    passesWhen: 'model.apiKey is a $secret: reference',
+    passesWhen: 'model.apiKey is a reference: $secret: (better) or $env:',
     violatedAt: ({ spec }) =>
-      referenceOf(spec.model.apiKey)?.kind === 'secret' ? null : 'spec.model.apiKey',
-    evidence: KEY_SECRET,
-    message: 'The model API key does not come from a secret store.',
-    recommendation: 'Store the key in a secret store and reference it: spec.model.apiKey: $secret:model-key',
+      ['secret', 'env'].includes(referenceOf(spec.model.apiKey)?.kind ?? '') ? null : 'spec.model.apiKey',
+    evidence: KEY_REFERENCE,
+    message: 'The model API key is neither a $secret: nor an $env: reference.',
+    recommendation:
+      'Set spec.model.apiKey to $secret:model-key, or to $env:VAR. $secret: is better, because the key can be in a file; every child process inherits an environment variable.',
     references: [OWASP.disclosure, OWASP.supplyChain],
   },
 ];

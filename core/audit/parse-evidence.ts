@@ -1,11 +1,12 @@
 import type { Check } from '../facts/check.ts';
 import type { HealthReport } from '../health/health.ts';
 import { parseHealthReport } from '../health/parse-health-report.ts';
+import type { Verdict } from '../observation/verdict.ts';
 import { proofRecord } from '../proof/parse-proof.ts';
 import { PROOF_ORIGINS, type ProofRecord, type ProofWrites } from '../proof/proof.ts';
 import { integer, isRecord, list, object, own, parseWith, text } from '../untrusted/fields.ts';
 
-/** Parsers for the responses of three sidecar routes; null: not a valid sidecar response. */
+/** Parsers for the responses of sidecar routes; null: not a valid sidecar response. */
 
 const READY_STATUSES: readonly unknown[] = ['ready', 'degraded', 'not-ready'];
 const SOURCES: readonly unknown[] = ['manifest-static', 'agent-sdk'];
@@ -17,6 +18,24 @@ export function parseReady(value: unknown): { agentName: string; checks: Check[]
   const report: HealthReport | null = parseHealthReport(value);
   return report === null ? null : { agentName: report.agentName, checks: report.checks };
 }
+
+const ANSWERS: readonly unknown[] = ['True', 'False', 'Unknown'];
+
+/** The verdict in the response of `GET /gap`. A sidecar of an older version has none. */
+export function parseCompliant(value: unknown): Verdict {
+  const found = isRecord(value) ? own(value, 'compliant') : null;
+  if (!isRecord(found)) return NO_VERDICT;
+  const [status, reason, message] = [own(found, 'status'), own(found, 'reason'), own(found, 'message')];
+  return ANSWERS.includes(status) && typeof reason === 'string' && typeof message === 'string'
+    ? { status: status as Verdict['status'], reason, message }
+    : NO_VERDICT;
+}
+
+const NO_VERDICT: Verdict = {
+  status: 'Unknown',
+  reason: 'NoVerdict',
+  message: 'the sidecar returns no verdict; use the current version',
+};
 
 const MAX_NAMES = 1000;
 const entries = list(

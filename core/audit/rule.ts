@@ -8,8 +8,8 @@ export type Tier = 'D' | 'P' | 'B' | 'X';
 
 /** The run-time evidence for a declaration. Except for `none`, an unexpired proof of the rule itself also counts. */
 export type EvidenceKind =
-  /** Checks of this category: all checks that `of` names exist, and every check of the category passes. */
-  | { kind: 'check'; category: CheckCategory; of: (manifest: Manifest) => readonly string[] }
+  /** Checks of one of the categories: all checks that `of` names exist, and every check of their category passes. */
+  | { kind: 'check'; categories: readonly CheckCategory[]; of: (manifest: Manifest) => readonly string[] }
   /** An entry of the audit ring has one of the declared guardrails. */
   | { kind: 'guardrail'; of: (manifest: Manifest) => readonly GuardrailType[] }
   /** A submitted evaluation: a proof of EVAL-01, as `evaluate --submit` posts it. */

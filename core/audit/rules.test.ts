@@ -2,6 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { aManifest } from '../../testing/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { PACKS } from '../manifest/packs.ts';
+import { audit } from './audit.ts';
+import { fixesOf } from './fixes.ts';
 import { RULE_IDS, RULES } from './rules.ts';
 
 const tool = (annotations?: object) => ({ name: 'pay', ...(annotations && { annotations }) });
@@ -86,8 +88,8 @@ const ROWS: Row[] = [
     { evaluation: { ciGate: true } },
     'spec.evaluation.framework',
   ],
-  ['SEC-LLM-10', model({ apiKey: '$secret:key' }), model({}), 'spec.model.apiKey'],
   ['SEC-LLM-10', model({ apiKey: '$secret:key' }), model({ apiKey: 'sk-plain' }), 'spec.model.apiKey'],
+  ['SEC-LLM-10', model({ apiKey: '$env:KEY' }), model({ apiKey: '$file:key.txt' }), 'spec.model.apiKey'],
   ['MODEL-01', model({ fallback }), {}, 'spec.model.fallback'],
   ['MODEL-02', model({ id: 'llama3.3:70b' }), model({ id: 'llama3.3:latest' }), 'spec.model.id'],
   ['MODEL-02', model({ id: 'mistral-small-2506' }), model({ id: ' Latest' }), 'spec.model.id'],
@@ -200,6 +202,17 @@ describe('compliance rules', () => {
     expect(rule?.violatedAt(rowManifest(violates))).toBe(path);
   });
 
+  test.each(ROWS)('the fix of %s makes it pass', (id, _passes, violates, path) => {
+    const others = RULE_IDS.filter((each) => each !== id);
+    const suppressions = others.map((rule) => ({ rule, reason: 'not tested here' }));
+    const spec: object = { ...violates, compliance: { suppressions } };
+    const manifest = rowManifest(spec);
+    const { recommendation } = RULES.find((each) => each.id === id) ?? { recommendation: '' };
+    expect(fixesOf(manifest, audit(manifest, { evidence: null, at: new Date(0) }))).toEqual([
+      { ruleIds: [id], path, recommendation, score: 100, grade: 'A' },
+    ]);
+  });
+
   test('all have a row in this table', () => {
     expect([...new Set(ROWS.map(([id]) => id))]).toEqual(RULE_IDS);
   });
@@ -236,7 +249,7 @@ test.each([
   ['SEC-LLM-07', 'medium', 'X', 'proof'],
   ['SEC-LLM-08', 'high', 'X', 'proof'],
   ['SEC-LLM-09', 'medium', 'P', 'evaluation'],
-  ['SEC-LLM-10', 'high', 'P', 'check secret'],
+  ['SEC-LLM-10', 'high', 'P', 'check secret env'],
   ['MODEL-01', 'high', 'X', 'proof'],
   ['MODEL-02', 'medium', 'P', 'check model'],
   ['MODEL-03', 'medium', 'X', 'proof'],
@@ -257,6 +270,6 @@ test.each([
 ])('%s has severity %s, tier %s and evidence %s', (id, severity, tier, evidence) => {
   const rule = RULES.find((each) => each.id === id);
   const kind = rule?.evidence;
-  const evidenceText = kind?.kind === 'check' ? `check ${kind.category}` : kind?.kind;
+  const evidenceText = kind?.kind === 'check' ? ['check', ...kind.categories].join(' ') : kind?.kind;
   expect([rule?.severity, rule?.tier, evidenceText]).toEqual([severity, tier, evidence]);
 });

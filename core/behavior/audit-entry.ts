@@ -80,10 +80,20 @@ export type BehavioralEvent = EventFacts & {
   source?: 'span';
 };
 
+/** Not in the JSON of an event. */
+export const REQUESTED_ID = Symbol('requestedId');
+
 type EventFacts =
   | { type: 'guardrail'; guardrailType: string; invoked: boolean; blocked?: boolean; score?: number }
   | { type: 'tool'; name: string; success?: boolean; latencyMs?: number }
-  | { type: 'model'; modelId: string; promptTokens: number; completionTokens: number }
+  | {
+      type: 'model';
+      modelId: string;
+      promptTokens: number;
+      completionTokens: number;
+      /** The model of the request, if a span has it. A vendor can respond with another name of the same model. */
+      [REQUESTED_ID]?: string;
+    }
   | { type: 'memory'; backend?: string; ttlSeconds?: number; piiScrubbed?: boolean };
 
 /** `POST /events`. */

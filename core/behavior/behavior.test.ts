@@ -6,7 +6,7 @@ import { applyEvents } from './apply-events.ts';
 import type { AuditEntry, Behavior, BehavioralEvent } from './audit-entry.ts';
 import { hasBehavior, parseBehaviorHeaders } from './parse-behavior-headers.ts';
 import { parseEventBatch } from './parse-event-batch.ts';
-import { summarizeBehavior } from './summarize-behavior.ts';
+import { isFailing, servingOf, summarizeBehavior } from './summarize-behavior.ts';
 
 describe('behavioral headers', () => {
   test.each<[string, Record<string, string>, Behavior]>([
@@ -336,5 +336,51 @@ describe('summarizeBehavior', () => {
     ],
   ])('%s', (_name, entries, sampled, invoked) => {
     expect(summarizeBehavior(entries)).toEqual({ sampled, guardrailsInvoked: new Map(invoked) });
+  });
+});
+
+describe('servingOf', () => {
+  const responses = (
+    count: number,
+    upstreamStatusCode: number,
+    given: Partial<AuditEntry> = {},
+  ): AuditEntry[] => Array.from({ length: count }, () => anEntry({ upstreamStatusCode, ...given }));
+  const ofSidecar = (): AuditEntry => {
+    const { upstreamStatusCode: _, ...entry } = anEntry({ statusCode: 502 });
+    return entry;
+  };
+  const probes = (path: string): AuditEntry[] => responses(50, 200, { method: 'GET', path });
+
+  test.each<[string, AuditEntry[], { responses: number; failed: number } | undefined, boolean]>([
+    ['nothing', [], undefined, false],
+    ['too few responses', responses(3, 500), undefined, false],
+    ['four failed responses', responses(4, 500), { responses: 4, failed: 4 }, true],
+    ['half of 20', [...responses(10, 200), ...responses(10, 503)], { responses: 20, failed: 10 }, true],
+    [
+      'less than half of 20',
+      [...responses(11, 200), ...responses(9, 500)],
+      { responses: 20, failed: 9 },
+      false,
+    ],
+    ['old failures', [...responses(50, 500), ...responses(20, 200)], { responses: 20, failed: 0 }, false],
+    ['errors of clients', responses(20, 429), { responses: 20, failed: 0 }, false],
+    // Responses of the sidecar have no status of the agent.
+    ['a 502 of the sidecar', Array.from({ length: 20 }, ofSidecar), undefined, false],
+    [
+      'probes between failures',
+      [...responses(4, 500), ...probes('/health')],
+      { responses: 4, failed: 4 },
+      true,
+    ],
+    [
+      'probes of the declared path',
+      [...responses(4, 500), ...probes('/up')],
+      { responses: 4, failed: 4 },
+      true,
+    ],
+  ])('reads %s', (_name, entries, expected, isFailed) => {
+    const { serving } = servingOf(entries, '/up');
+    expect(serving).toEqual(expected);
+    expect(isFailing(serving)).toBe(isFailed);
   });
 });

@@ -1,3 +1,4 @@
+import type { LaneTarget } from '../egress/lane-use.ts';
 import { setNewest } from '../untrusted/set-newest.ts';
 import { addressText, neighbourhoodOf, parseIp } from './address.ts';
 import type { SocketAddress } from './socket-table.ts';
@@ -12,26 +13,32 @@ export interface KnownHosts {
   domains: readonly string[];
   /** Whether the manifest also declares hosts that cannot be read here, such as references. */
   isPartial: boolean;
+  /** Expected hosts to which only the lanes may connect, at one port. */
+  lanes: readonly LaneTarget[];
 }
 
 /**
  * `expected`: no finding. `undeclared`: no declared host has the address. `unknown`: the address cannot be attributed to
- * one host, so that it is never a violation. `name`: the only host that is known to have the address.
+ * one host, so that it is never a violation. `name`: the only host that is known to have the address. `lanes`: only the upstreams of
+ * these lanes have the address, so that a connection bypasses them.
  */
 export interface Attribution {
   verdict: 'expected' | 'undeclared' | 'unknown';
   name: string | null;
+  lanes?: readonly string[];
 }
 
 /** How long an address counts after it was last in an answer. Clients keep connections and answers for a while. */
 const EXPIRY_MS = 3_600_000;
+/** Of an upstream of a lane: longer than its findings are kept, which would lose the lane. */
+const LANE_EXPIRY_MS = 25 * EXPIRY_MS;
 /** Some hosts answer with other addresses each time. */
 const MAX_ADDRESSES_PER_HOST = 256;
 const MAX_HOSTS = 1_000;
 
 /** Addresses of known hosts, and the attribution of a connection to one of them. */
 export class AddressBook {
-  #known: KnownHosts = { expected: new Set(), others: new Set(), domains: [], isPartial: false };
+  #known: KnownHosts = { expected: new Set(), others: new Set(), domains: [], isPartial: false, lanes: [] };
   /** Expected hosts that are IP addresses. */
   #expectedAddresses = new Set<string>();
   /** Host -> address -> monotonic milliseconds of its expiry. */
@@ -66,19 +73,28 @@ export class AddressBook {
       if (this.#addresses.size >= MAX_HOSTS && !(this.#isListed(name) && this.#forgetUnlisted())) return;
       this.#addresses.set(name, (known = new Map<string, number>()));
     }
+    const isOfLane = this.#known.lanes.some(({ host: upstream }) => upstream === name);
+    const expiresMs = nowMs + (isOfLane ? LANE_EXPIRY_MS : EXPIRY_MS);
     for (const text of addresses) {
       const address = parseIp(text);
-      if (address !== null)
-        setNewest(known, [addressText(address), nowMs + EXPIRY_MS], MAX_ADDRESSES_PER_HOST);
+      if (address !== null) setNewest(known, [addressText(address), expiresMs], MAX_ADDRESSES_PER_HOST);
     }
   }
 
-  /** Attributes a connection to this address. */
-  attribute(address: SocketAddress, nowMs: number): Attribution {
+  /** Attributes a connection to this address and port. */
+  attribute(address: SocketAddress, port: number, nowMs: number): Attribution {
     const text = addressText(address);
     const names = this.#namesOf(text, nowMs);
     const expected = names.filter((name) => this.#isExpected(name));
     const isDeclared = this.#expectedAddresses.has(text) || expected.length > 0;
+    // Names that the agent made the CONNECT lane look up do not hide a bypass.
+    const isExplained = names.every((name) => this.#isExpected(name) || !this.#isListed(name));
+    const hosts = this.#expectedAddresses.has(text) ? [...expected, text] : expected;
+    const lanes = isExplained ? this.#lanesPast(hosts, port) : [];
+    if (lanes.length > 0) {
+      const [host = null] = expected.length === 1 ? expected : [];
+      return { verdict: 'undeclared', name: host, lanes };
+    }
     if (isDeclared && expected.length === names.length) return { verdict: 'expected', name: null };
     if (names.length > 0) {
       const [name = null] = names.length === 1 ? names : [];
@@ -88,6 +104,14 @@ export class AddressBook {
       return { verdict: isUnknown ? 'unknown' : 'undeclared', name };
     }
     return { verdict: this.#mayBeExpected(address, nowMs) ? 'unknown' : 'undeclared', name: null };
+  }
+
+  /** The lanes to these hosts; empty if another declaration explains one of the hosts. */
+  #lanesPast(hosts: readonly string[], port: number): string[] {
+    const lanes = this.#known.lanes.filter((lane) => lane.port === port && hosts.includes(lane.host));
+    return hosts.every((host) => lanes.some((lane) => lane.host === host))
+      ? [...new Set(lanes.map(({ lane }) => lane))]
+      : [];
   }
 
   #isExpected(name: string): boolean {

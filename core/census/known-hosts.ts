@@ -1,4 +1,5 @@
 import type { HostPatterns } from '../egress/declared.ts';
+import type { LaneTarget } from '../egress/lane-use.ts';
 import { MODEL_VENDORS } from '../facts/model-vendors.ts';
 import type { KnownHosts } from './address-book.ts';
 
@@ -6,12 +7,17 @@ import type { KnownHosts } from './address-book.ts';
  * The hosts that the census compares.
  * @param product hosts and addresses that are expected for another reason: upstreams of lanes, the services of the product
  * and the DNS servers
+ * @param lanes the upstreams to which only the lanes may connect
  */
-export function knownHostsOf(declared: HostPatterns, product: readonly string[]): KnownHosts {
+export function knownHostsOf(
+  declared: HostPatterns,
+  product: readonly string[],
+  lanes: readonly LaneTarget[],
+): KnownHosts {
   const expected = new Set([...declared.exact, ...product.map((host) => host.toLowerCase())]);
   const others = new Set(VENDOR_HOSTS.filter((host) => !expected.has(host)));
   const { domains, unresolved } = declared;
-  return { expected, others, domains, isPartial: unresolved.length > 0 };
+  return { expected, others, domains, isPartial: unresolved.length > 0, lanes };
 }
 
 /** The hosts of model vendors: the most useful names of a finding. */

@@ -37,7 +37,13 @@ beforeEach(() => {
     hasInode: (inode) => own.inodes.has(inode),
   };
   book = new AddressBook();
-  book.setHosts({ expected: new Set(['192.0.2.50']), others: new Set(), domains: [], isPartial: false });
+  book.setHosts({
+    expected: new Set(['192.0.2.50']),
+    others: new Set(),
+    domains: [],
+    isPartial: false,
+    lanes: [],
+  });
   const isOwnAddress = (address: string): boolean => address === POD;
   census = new SocketCensus({ book, own, ownUid: SIDECAR, ownPorts: [4000, 4001, 4002], isOwnAddress });
 });
@@ -241,11 +247,11 @@ describe('unexplained connections', () => {
 });
 
 describe('the attribution of an address', () => {
-  const attribute = (address: string, nowMs = 0) => book.attribute(parseIp(address)!, nowMs);
+  const attribute = (address: string, nowMs = 0) => book.attribute(parseIp(address)!, 443, nowMs);
   const known = (rest: object = {}) =>
     book.setHosts({
       ...{ expected: new Set(['api.example', 'db.corp']), others: new Set(['api.vendor.example']) },
-      ...{ domains: [], isPartial: false, ...rest },
+      ...{ domains: [], isPartial: false, lanes: [], ...rest },
     });
 
   beforeEach(() => {
@@ -335,14 +341,119 @@ describe('the attribution of an address', () => {
   });
 });
 
+describe('the attribution of the upstream of a lane', () => {
+  const lane = (id: string, host: string, port = 443) => ({ lane: id, host, port });
+  const attribute = (address: string, port = 443) => book.attribute(parseIp(address)!, port, 0);
+  const PAST = { verdict: 'undeclared', name: 'api.openai.com', lanes: ['openai'] };
+
+  beforeEach(() => {
+    book.setHosts({
+      expected: new Set(['api.openai.com', 'db.corp', '192.0.2.60', '2001:db8::60']),
+      ...{ others: new Set(['api.vendor.example']), domains: [], isPartial: true },
+      lanes: [lane('openai', 'api.openai.com'), lane('azure', '192.0.2.60'), lane('groq', '2001:db8::60')],
+    });
+    book.learned('api.openai.com', ['203.0.113.10', '2001:db8:1::1'], 0);
+  });
+
+  test.each([
+    ['203.0.113.10', 443, PAST],
+    ['2001:db8:1::1', 443, PAST],
+    ['203.0.113.10', 9000, { verdict: 'expected', name: null }],
+    ['192.0.2.60', 443, { verdict: 'undeclared', name: null, lanes: ['azure'] }],
+    ['2001:db8::60', 443, { verdict: 'undeclared', name: null, lanes: ['groq'] }],
+  ])('with the address %s and the port %s', (address, port, attribution) => {
+    expect(attribute(address, port)).toEqual(attribution);
+  });
+
+  test('is expected for an address that another declared host shares', () => {
+    book.learned('db.corp', ['203.0.113.10', '192.0.2.60'], 0);
+    expect([attribute('203.0.113.10').verdict, attribute('192.0.2.60').verdict]).toEqual([
+      'expected',
+      'expected',
+    ]);
+  });
+
+  test('is unknown for an address that a known vendor shares', () => {
+    book.learned('api.vendor.example', ['203.0.113.10'], 0);
+    expect(attribute('203.0.113.10')).toEqual({ verdict: 'unknown', name: null });
+  });
+
+  test('is not changed by names that the agent looks up, through the CONNECT lane', () => {
+    book.learned('a.evil.example', ['203.0.113.10'], 0);
+    expect(attribute('203.0.113.10')).toEqual(PAST);
+  });
+
+  test('names all lanes to one address', () => {
+    const lanes = [lane('openai', 'api.openai.com'), lane('compatible:b', 'api.openai.com')];
+    book.setHosts({
+      expected: new Set(['api.openai.com']),
+      others: new Set(),
+      domains: [],
+      isPartial: false,
+      lanes,
+    });
+    expect(attribute('203.0.113.10').lanes).toEqual(['openai', 'compatible:b']);
+  });
+
+  const facts = (at = AT, nowMs = 0) => {
+    census.settle(AT, nowMs);
+    return census
+      .facts(at, nowMs)
+      .unseenEgress.map(({ address, name, verdict, lanes }) => [address, name, verdict, lanes]);
+  };
+  const closed = row(`${POD}:40000`, '203.0.113.10:443', { state: STATES.timeWait, uid: 0, inode: 0 });
+  const FOUND = ['203.0.113.10', 'api.openai.com', 'undeclared', ['openai']];
+
+  test('is a finding for a connection of the agent, and none for one of the sidecar', () => {
+    own.pairs.add('40001 203.0.113.10 443');
+    scan([row(`${POD}:40001`, '203.0.113.10:443', { uid: SIDECAR })]);
+    expect(facts()).toEqual([]);
+    scan([row(`${POD}:40002`, '203.0.113.10:443')]);
+    expect(facts()).toEqual([FOUND]);
+  });
+
+  test('ignores connections that were closed before the first scan', () => {
+    scan([closed]);
+    scan([closed]);
+    expect(facts()).toEqual([]);
+    scan([closed, { ...closed, local: `${POD}:40001` }]);
+    expect(facts()).toEqual([FOUND]);
+  });
+
+  test('ignores the proxy of a service mesh, and not the connection that it makes for the agent', () => {
+    const proxy = (port: number, rest: Partial<FixtureRow> = {}): FixtureRow =>
+      row(`${POD}:${port}`, '203.0.113.10:443', { uid: 1337, ...rest });
+    scan([]);
+    scan([proxy(40000), proxy(40001)]);
+    scan([{ ...closed, local: `${POD}:40002` }]);
+    expect(facts()).toEqual([]);
+    scan([proxy(40003), row(`${POD}:40004`, '203.0.113.10:443')]);
+    expect(facts()).toEqual([FOUND]);
+  });
+
+  test('of the proxy of a service mesh to another host is a finding', () => {
+    scan([row(`${POD}:40000`, '198.51.100.1:443', { uid: 1337 })]);
+    expect(facts()).toEqual([['198.51.100.1', null, 'unknown', undefined]]);
+  });
+
+  test('keeps its lane as long as it is a finding', () => {
+    scan([row(`${POD}:40000`, '203.0.113.10:443')]);
+    expect(facts()).toEqual([FOUND]);
+    const nowMs = 86_400_000;
+    expect(census.facts(AT, nowMs).unseenEgress).toMatchObject([
+      { name: 'api.openai.com', lanes: ['openai'] },
+    ]);
+  });
+});
+
 test('known hosts are the declared ones, those of the product, and vendors', () => {
   const declared = { exact: new Set(['api.openai.com']), domains: ['.corp'], unresolved: ['spec.model'] };
-  const { expected, others, ...rest } = knownHostsOf(declared, ['Platform.Example', '10.0.0.53']);
+  const { expected, others, ...rest } = knownHostsOf(declared, ['Platform.Example', '10.0.0.53'], []);
   expect([...expected]).toEqual(['api.openai.com', 'platform.example', '10.0.0.53']);
   expect([...others]).toContain('api.anthropic.com');
   expect([...others]).not.toContain('api.openai.com');
   expect([...others]).not.toContain('localhost');
-  expect(rest).toEqual({ domains: ['.corp'], isPartial: true });
+  expect(rest).toEqual({ domains: ['.corp'], isPartial: true, lanes: [] });
 });
 
 test('name servers are read from resolv.conf', () => {
@@ -358,12 +469,12 @@ describe('the list of findings', () => {
 
   test('omits an address until the names were resolved after its first connection', () => {
     const targets = new UnseenTargets();
-    targets.record(address(1), 443, at(1));
+    targets.record(address(1), 443, { at: at(1), isOfAgent: true });
     expect([targets.isPending, targets.list(at(1), undeclared)]).toEqual([true, []]);
     expect(targets.settle(at(0), undeclared)).toBe(false);
     expect(targets.isPending).toBe(true);
     targets.settle(at(1), undeclared);
-    targets.record(address(1), 443, at(9));
+    targets.record(address(1), 443, { at: at(9), isOfAgent: true });
     expect(targets.isPending).toBe(false);
     expect(targets.list(at(9), undeclared)).toEqual([
       {
@@ -373,18 +484,31 @@ describe('the list of findings', () => {
     ]);
   });
 
+  test('needs the names again after half an hour, if the connections continue', () => {
+    const targets = new UnseenTargets();
+    targets.record(address(1), 443, { at: at(0), isOfAgent: true });
+    targets.settle(at(0), undeclared);
+    targets.record(address(1), 443, { at: at(1800), isOfAgent: true });
+    expect(targets.isPending).toBe(false);
+    targets.record(address(1), 443, { at: at(1801), isOfAgent: true });
+    expect([targets.isPending, targets.list(at(1801), undeclared)]).toEqual([true, [expect.anything()]]);
+    targets.settle(at(1801), undeclared);
+    expect(targets.isPending).toBe(false);
+  });
+
   test('loses addresses that the names explain', () => {
     const targets = new UnseenTargets();
-    targets.record(address(1), 443, at(0));
+    targets.record(address(1), 443, { at: at(0), isOfAgent: true });
     expect(targets.settle(at(0), () => ({ verdict: 'expected', name: null }))).toBe(true);
     expect(targets.list(at(0), undeclared)).toEqual([]);
   });
 
   test('has at most 200 addresses, those that were seen last', () => {
     const targets = new UnseenTargets();
-    for (let index = 0; index < 200; index++) targets.record(address(index), 443, at(0));
-    targets.record(address(0), 443, at(1));
-    targets.record(address(500), 443, at(1));
+    for (let index = 0; index < 200; index++)
+      targets.record(address(index), 443, { at: at(0), isOfAgent: true });
+    targets.record(address(0), 443, { at: at(1), isOfAgent: true });
+    targets.record(address(500), 443, { at: at(1), isOfAgent: true });
     targets.settle(at(1), undeclared);
     const listed = targets.list(at(1), undeclared).map((each) => each.address);
     expect([listed.length, targets.dropped]).toEqual([188, 13]);
@@ -395,7 +519,7 @@ describe('the list of findings', () => {
 
   test('forgets an address after a day', () => {
     const targets = new UnseenTargets();
-    targets.record(address(1), 443, at(0));
+    targets.record(address(1), 443, { at: at(0), isOfAgent: true });
     targets.settle(at(0), undeclared);
     expect(targets.list(at(86_400), undeclared)).toHaveLength(1);
     expect(targets.list(at(86_401), undeclared)).toHaveLength(0);

@@ -36,6 +36,9 @@ export interface CensusOptions {
 /** Connections that are remembered while they exist, at most 8 MB. Those above it count as opened without being seen. */
 const MAX_REMEMBERED = 50_000;
 
+/** The users of the proxies of Istio and Linkerd. */
+const MESH_UIDS: readonly number[] = [1337, 2102];
+
 interface Baseline {
   activeOpens: number;
   attempts: number;
@@ -60,6 +63,7 @@ export class SocketCensus {
   #at = { now: new Date(0), nowMs: 0 };
   #rowsOfScan = { tcp: 0, udp: 0 };
   #hasTcp = true;
+  #hasMesh = false;
   /** Connections that scans have seen since the baseline. */
   #seenOpens = 0;
   #baseline: Baseline | null = null;
@@ -121,13 +125,15 @@ export class SocketCensus {
 
   /** Call it after the names were resolved; `startedAt`: when the lookups began. Returns whether they explained a connection. */
   settle(startedAt: Date, nowMs: number): boolean {
-    return this.#targets.settle(startedAt, (address) => this.#options.book.attribute(address, nowMs));
+    return this.#targets.settle(startedAt, (address, port) =>
+      this.#options.book.attribute(address, port, nowMs),
+    );
   }
 
   facts(now: Date, nowMs: number): CensusFacts {
     const { book } = this.#options;
     return {
-      unseenEgress: this.#targets.list(now, (address) => book.attribute(address, nowMs)),
+      unseenEgress: this.#targets.list(now, (address, port) => book.attribute(address, port, nowMs)),
       unexplainedOpens: this.#unexplained,
     };
   }
@@ -155,7 +161,17 @@ export class SocketCensus {
     // One that is not remembered would count again in each scan, and explain connections that no scan has seen.
     const isCounted = isTcp && isRemembered && !(isInside && ownPorts.includes(row.remotePort));
     if (isCounted && this.#baseline !== null) this.#seenOpens += 1;
-    if (isInside || book.attribute(row.remote, nowMs).verdict === 'expected') return;
-    this.#targets.record(row.remote, row.remotePort, now);
+    if (isInside || book.attribute(row.remote, row.remotePort, nowMs).verdict === 'expected') return;
+    this.#targets.record(row.remote, row.remotePort, { at: now, isOfAgent: this.#isOfAgent(row) });
+  }
+
+  /**
+   * Whether the connection was certainly not made for this process. A proxy of a service mesh connects for each process of the pod, whose
+   * own connection is also listed. Closed connections have no owner: of such a proxy, or of an earlier sidecar process at the start.
+   */
+  #isOfAgent({ uid, inode }: SocketRow): boolean {
+    const isProxy = inode !== 0 && MESH_UIDS.includes(uid);
+    this.#hasMesh ||= isProxy;
+    return !isProxy && (inode !== 0 || (this.#scan > 1 && !this.#hasMesh));
   }
 }

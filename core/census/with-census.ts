@@ -8,6 +8,7 @@ export function withCensus(lanes: EgressFacts | null, census: CensusFacts | null
 
 const NO_LANES: EgressFacts = {
   lanes: [],
+  usedLanes: new Set(),
   models: new Map(),
   toolsOffered: new Map(),
   toolsCalled: new Map(),

@@ -357,6 +357,16 @@ const CASES: Readonly<Record<string, Case>> = {
       since: '2026-03-01T10:00:00Z',
     },
   },
+  'an agent that never reported, since it was registered': {
+    agent: shop(statusOf(statusOf(undefined, at(0), { hasStarted: true }), at(121)), 'remote'),
+    gap: {
+      kind: 'silent',
+      reason: 'No heartbeat of shop has been received yet.',
+      remedy:
+        'Start shop with the address of this control plane in PLATFORM_URL and its key in PLATFORM_KEY. platform register --name shop issues a new key.',
+      since: START,
+    },
+  },
   'an agent without any status': {
     agent: shop({ phase: 'Pending' }, 'remote'),
     gap: {

@@ -57,6 +57,8 @@ export interface AgentExcerpt {
   bare: readonly Drift[];
   /** ISO 8601; null: no heartbeat yet. */
   lastHeartbeat: string | null;
+  /** ISO 8601; since when an agent that does not report is expected to; null: it reports, is idle or has not started. */
+  awaitedSince: string | null;
   /** Until this time (ms) at least one instance counts as reporting; null: no instance is known. */
   liveUntilMs: number | null;
   reportSource: ReportSource | null;
@@ -91,6 +93,7 @@ export function excerptOf({ namespace, name, source, status }: ObservedAgent): A
     conditions: conditionsOf(status),
     bare: drift.filter(({ reason }) => BARE.has(reason)),
     lastHeartbeat: lastOf(all) ?? status.lastChecked ?? null,
+    awaitedSince: status.awaitedSince ?? null,
     liveUntilMs: all.length === 0 ? null : Math.max(...all.map(liveUntilMs)),
     reportSource: status.source ?? null,
     invalidReport: invalid === undefined ? null : textOf(invalid),

@@ -39,6 +39,7 @@ const NEW_AGENT_MS = staleLimitMs(30);
 function isSilent(agent: AgentExcerpt, at: Date): boolean {
   const { Reporting: condition } = agent.conditions;
   if (isIdle(agent)) return false;
+  if (condition?.reason === 'NeverReported') return true;
   if (agent.lastHeartbeat === null)
     return condition === undefined || at.getTime() - Date.parse(condition.lastTransitionTime) > NEW_AGENT_MS;
   // All pods were replaced. Their successors have the stale time to report.
@@ -301,7 +302,7 @@ export const COVERAGE_ROWS: readonly CoverageRow[] = [
         : `No heartbeat of ${agentName} since ${lastHeartbeat}.`;
     },
     remedy: silentRemedy,
-    since: ({ lastHeartbeat, conditions: { Reporting } }) =>
-      lastHeartbeat ?? Reporting?.lastTransitionTime ?? null,
+    since: ({ lastHeartbeat, awaitedSince, conditions: { Reporting } }) =>
+      lastHeartbeat ?? awaitedSince ?? Reporting?.lastTransitionTime ?? null,
   },
 ];

@@ -85,7 +85,8 @@ test.each([
       points: 3,
       meaning:
         'The rule passes when model.fallback is declared. Evidence at run time: an unexpired proof of this rule was submitted.',
-      remedy: 'Declare spec.model.fallback and submit a proof that the fallback model activates.',
+      remedy:
+        'Declare spec.model.fallback with maxRetries, and submit a proof that the fallback model activates.',
     },
   ],
 ])('%s has the meaning and the remedy of its table', (id, expected) => {

@@ -1,74 +1,17 @@
 import { driftOf } from '../injection/drift.ts';
-import { AGENT_LABEL, isDnsSubdomain, NAME_LABEL } from '../injection/names.ts';
-import { describeProblem } from '../manifest/describe-problem.ts';
-import { parseManifest } from '../manifest/parse-manifest.ts';
+import { AGENT_LABEL, NAME_LABEL, PORT_TAKEN_EXIT_CODE } from '../injection/names.ts';
+import { conditionOf } from '../observation/condition-of.ts';
 import type { AgentObservation, ConditionType } from '../observation/observation.ts';
+import { isRecord, jsonOf } from '../untrusted/fields.ts';
 import { isFenced, isSelected, type EgressFence } from './egress-fence.ts';
-import type { InstalledFacts, ManifestText, PodFacts, WorkloadFacts } from './facts.ts';
+import type { InstalledFacts, PodFacts, WorkloadFacts } from './facts.ts';
 import { REMEDIATIONS } from './remediations.ts';
-import {
-  judged,
-  judgedBoth,
-  judging,
-  mergeOutcomes,
-  type CheckRule,
-  type Outcome,
-  type Problem,
-} from './rule.ts';
+import { replaceCommand } from './replace-command.ts';
+import { judgedBoth, judging, type CheckRule, type Problem } from './rule.ts';
+import { lacksManifest } from './workload-rules.ts';
 
-/** Checks of the workloads that opt in, and of their agents. */
+/** Checks of the pods that opt in, and of their agents. */
 export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
-  {
-    code: 'manifest-missing',
-    severity: 'error',
-    when: 'a workload opts in, but the ConfigMap with its manifest does not exist or has no key `agent.yaml`; its pods cannot start',
-    remediation:
-      'Create the ConfigMap from the file: `kubectl create configmap <agent>-manifest --from-file=agent.yaml`.',
-    evaluate: (facts) => ofManifests(facts, missingManifest),
-  },
-  {
-    code: 'manifest-invalid',
-    severity: 'error',
-    when: 'the ConfigMap contains an invalid manifest; a sidecar that starts with this manifest exits',
-    remediation: 'Fix the file (`platform validate agent.yaml` lists every problem) and apply the ConfigMap.',
-    evaluate: (facts) => ofManifests(facts, invalidManifest),
-  },
-  {
-    code: 'workload-refused',
-    severity: 'error',
-    when: 'a Deployment opts in, but its pods are rejected, for example by the guard, the injector, Pod Security or a quota',
-    remediation: 'See the message of the API server for the reason.',
-    evaluate: judging('workloads', (all) =>
-      all
-        .filter(({ refused }) => refused !== null)
-        .map((workload) =>
-          ofWorkload(
-            workload,
-            `its pods are rejected: ${workload.refused}`,
-            `kubectl describe ${workload.kind.toLowerCase()} ${workload.name} -n ${workload.namespace}`,
-          ),
-        ),
-    ),
-  },
-  {
-    code: 'namespace-excluded',
-    severity: 'warning',
-    when: 'a workload opts in, but its namespace is excluded from injection',
-    remediation:
-      'Run the agent in another namespace, or remove the namespace from `webhook.excludedNamespaces`.',
-    evaluate: ({ workloads, injector }) =>
-      judgedBoth(injector, workloads, (found, all) =>
-        all
-          .filter(({ namespace }) => found?.excluded.includes(namespace))
-          .map((workload) =>
-            ofWorkload(
-              workload,
-              'opts in, but its namespace is excluded from injection',
-              'run it in another namespace, or change webhook.excludedNamespaces',
-            ),
-          ),
-      ),
-  },
   {
     code: 'pod-without-sidecar',
     severity: 'error',
@@ -79,6 +22,18 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
         .filter((pod) => driftOf(pod, null) === 'sidecar-missing' && !isExcluded(facts, pod.namespace))
         .map((pod) => ofPod(pod, 'opts in but runs without a sidecar')),
     ),
+  },
+  {
+    code: 'sidecar-failing',
+    severity: 'error',
+    when: 'a sidecar, or another injected container, has ended with an error and does not run. The agent does not start before it, and has no traffic without it. A cause with a check of its own is reported there: an invalid manifest in the ConfigMap, or a port that another process uses',
+    remediation:
+      'The message has the end of the output of the container; `kubectl logs --previous` shows all of it.',
+    evaluate: judging('pods', (pods, { workloads }) => {
+      const explained = workloads.known ? workloads.value.filter(lacksManifest) : [];
+      const failing = pods.filter((pod) => failureOf(pod) && !explained.some((each) => isOf(pod, each)));
+      return [...Map.groupBy(failing, workloadKey).values()].flatMap(failingPods);
+    }),
   },
   {
     code: 'pod-outdated',
@@ -125,6 +80,14 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     is: (status, reason) => status === 'False' && reason === 'Stale',
     when: 'an agent has stopped reporting',
     remediation: REMEDIATIONS['agent-silent'],
+  }),
+  condition('agent-never-reported', {
+    severity: 'error',
+    type: 'Reporting',
+    is: (status, reason) => status === 'False' && reason === 'NeverReported',
+    when: 'an agent runs, but has never reported (condition `Reporting`)',
+    remediation:
+      'Check the log of the sidecar for `heartbeat not delivered`, and whether a NetworkPolicy of the namespace blocks its connection to the control plane.',
   }),
   condition('agent-port-taken', {
     severity: 'error',
@@ -174,7 +137,7 @@ function condition(
   const { type, is, ...rest } = row;
   const find = (observation: AgentObservation): Problem[] => {
     const { namespace, name } = observation.metadata;
-    const found = observation.status?.conditions?.find((each) => each.type === type);
+    const found = conditionOf(observation.status, type);
     if (!found || !is(found.status, found.reason)) return [];
     const subject = `AgentObservation ${namespace}/${name}`;
     const hint = `kubectl describe agentobservation ${name} -n ${namespace}`;
@@ -183,56 +146,57 @@ function condition(
   return { code, ...rest, evaluate: judging('observations', (all) => all.flatMap(find)) };
 }
 
-type JudgeManifest = (workload: WorkloadFacts, configMap: string, text: ManifestText) => Problem | null;
-
-function ofManifests({ workloads }: InstalledFacts, judge: JudgeManifest): Outcome {
-  if (!workloads.known) return { problems: [], unknown: [workloads.why] };
-  return mergeOutcomes(
-    workloads.value.flatMap((workload) => {
-      const { manifest } = workload;
-      return manifest ? judged(manifest.text, (text) => judge(workload, manifest.configMap, text)) : [];
-    }),
-  );
-}
-
-function missingManifest(workload: WorkloadFacts, configMap: string, found: ManifestText): Problem | null {
-  if (found.state === 'there') return null;
-  const isAbsent = found.state === 'absent';
-  const make = `kubectl create configmap ${configMap} -n ${workload.namespace} --from-file=agent.yaml`;
-  return ofWorkload(
-    workload,
-    isAbsent
-      ? `its ConfigMap ${configMap} does not exist`
-      : `its ConfigMap ${configMap} has no key agent.yaml`,
-    isAbsent ? make : `${make} --dry-run=client -o yaml | kubectl apply -f -`,
-  );
-}
-
-/** The first problems are enough to find the cause. */
-const MAX_PROBLEMS = 3;
-
-function invalidManifest(workload: WorkloadFacts, configMap: string, found: ManifestText): Problem | null {
-  const parsed = found.state === 'there' ? parseManifest(found.text) : null;
-  if (parsed === null || parsed.ok) return null;
-  const described = parsed.problems.slice(0, MAX_PROBLEMS).map((each) => describeProblem('agent.yaml', each));
-  const more = parsed.problems.length - described.length;
-  const rest = more > 0 ? ` and ${more} more` : '';
-  return ofWorkload(
-    workload,
-    `its ConfigMap ${configMap} contains no valid manifest: ${described.join('; ')}${rest}`,
-    `kubectl get configmap ${configMap} -n ${workload.namespace} -o jsonpath='{.data.agent\\.yaml}' > agent.yaml; platform validate agent.yaml`,
-  );
-}
-
-function ofWorkload({ kind, namespace, name }: WorkloadFacts, what: string, hint: string): Problem {
-  const subject = `${kind} ${namespace}/${name}`;
-  return { subject, message: `${kind} ${name} in ${namespace}: ${what}`, hint };
-}
-
 function ofPod(pod: PodFacts, what: string): Problem {
   const { namespace, name } = pod;
   const message = `pod ${name} in ${namespace} ${what}`;
   return { subject: `Pod ${namespace}/${name}`, message, hint: replaceCommand(pod) };
+}
+
+/** The workload of a pod; the pod itself if it has none. */
+function workloadKey({ namespace, name: pod, owner }: PodFacts): string {
+  const { kind, name } = owner ?? { kind: 'Pod', name: pod };
+  return `${kind} ${namespace}/${name}`;
+}
+
+function isOf(pod: PodFacts, { kind, namespace, name }: WorkloadFacts): boolean {
+  return workloadKey(pod) === `${kind} ${namespace}/${name}`;
+}
+
+const failureOf = ({ failed }: PodFacts) => failed.find(({ exitCode }) => exitCode !== PORT_TAKEN_EXIT_CODE);
+
+/** One problem for all pods of a workload, which fail for the same reason. */
+function failingPods(pods: readonly PodFacts[]): Problem[] {
+  const [pod] = pods;
+  const failed = pod && failureOf(pod);
+  if (pod === undefined || failed === undefined) return [];
+  const { namespace, name } = pod;
+  const { container, exitCode, message } = failed;
+  const others = pods.length > 1 ? ` (and of ${pods.length - 1} more pods)` : '';
+  const end = endOf(message);
+  return [
+    {
+      subject: workloadKey(pod),
+      message: `container ${container} of pod ${name} in ${namespace}${others} ended with exit code ${exitCode}${end && `: ${end}`}`,
+      hint: `kubectl logs ${name} -n ${namespace} -c ${container} --previous`,
+    },
+  ];
+}
+
+const END_LINES = 3;
+const END_LENGTH = 400;
+
+/** The last lines of an output, whose lines are plain text or entries of a JSON log. */
+function endOf(output: string): string {
+  const lines = output.split('\n').map((line) => {
+    const entry = jsonOf(line);
+    if (!isRecord(entry)) return line.trim();
+    return [entry['message'], entry['error']].filter((each) => typeof each === 'string').join(': ');
+  });
+  const text = lines
+    .filter((line) => line !== '')
+    .slice(-END_LINES)
+    .join('; ');
+  return text.length > END_LENGTH ? `${text.slice(0, END_LENGTH)}…` : text;
 }
 
 /** Whether a policy for an agent selects no pod, although the agent has or will have pods that run all the time. */
@@ -255,17 +219,6 @@ function unusedFence(
       hint: unlabelled === undefined ? generate : replaceCommand(unlabelled),
     },
   ];
-}
-
-const RESTARTED = ['Deployment', 'StatefulSet', 'DaemonSet'];
-
-/** The command that replaces a pod, through the owner of the pod if there is one. */
-export function replaceCommand({ namespace, name, owner }: PodFacts): string {
-  // The owner's name comes from the pod's metadata and may be any text, but the user runs it as a part of a command.
-  if (owner !== null && RESTARTED.includes(owner.kind) && isDnsSubdomain(owner.name))
-    return `kubectl rollout restart ${owner.kind.toLowerCase()} ${owner.name} -n ${namespace}`;
-  const own = `kubectl delete pod ${name} -n ${namespace}`;
-  return owner === null ? `${own}, and create it again` : own;
 }
 
 function outdated(pod: PodFacts, { version, config }: { version: string; config: string }): Problem[] {

@@ -4,6 +4,7 @@ import type { ClusterFacts, Fact, InstallFacts, InstalledFacts, ReleaseFacts } f
 import { INJECTOR_RULES } from './injector-rules.ts';
 import { RELEASE_RULES } from './release-rules.ts';
 import { findingsOf, judged, type CheckFinding, type CheckRule } from './rule.ts';
+import { WORKLOAD_RULES } from './workload-rules.ts';
 
 /** The check for the installation itself. */
 const FIND_RULES: readonly CheckRule<{ namespace: string; elsewhere: Fact<readonly string[]> }>[] = [
@@ -30,7 +31,11 @@ export const CHECK_GROUPS: readonly { title: string; about: string; rules: reado
   { title: 'Before an installation', about: 'Checked only with `--pre`.', rules: INSTALL_RULES },
   { title: 'The release', about: 'Checked without `--pre`.', rules: [...FIND_RULES, ...RELEASE_RULES] },
   { title: 'Injection and guard', about: 'Checked without `--pre`.', rules: INJECTOR_RULES },
-  { title: 'Agents', about: 'Checked without `--pre`, in every namespace.', rules: AGENT_RULES },
+  {
+    title: 'Agents',
+    about: 'Checked without `--pre`, in every namespace.',
+    rules: [...WORKLOAD_RULES, ...AGENT_RULES],
+  },
 ];
 
 type RuleText = Pick<CheckRule<never>, 'code' | 'severity' | 'when' | 'remediation'>;
@@ -42,7 +47,7 @@ export type CheckInput =
   | { stage: 'missing'; facts: ClusterFacts; namespace: string; elsewhere: Fact<readonly string[]> }
   | { stage: 'installed'; facts: InstalledFacts };
 
-/** The JSON of `platform check -o json`; members are added, never changed, within a `version`. */
+/** The JSON of `platform check --json`; members are added, never changed, within a `version`. */
 export interface CheckReport {
   version: 1;
   /** The API server. */
@@ -82,7 +87,7 @@ function checksOf(input: CheckInput): ReturnType<typeof run> {
     case 'installed':
       return [
         ...FIND_RULES.map(({ code }) => ({ code, findings: [] })),
-        ...run([...RELEASE_RULES, ...INJECTOR_RULES, ...AGENT_RULES], input.facts),
+        ...run([...RELEASE_RULES, ...INJECTOR_RULES, ...WORKLOAD_RULES, ...AGENT_RULES], input.facts),
       ];
   }
 }

@@ -3,11 +3,14 @@ import {
   helmFacts,
   installedFacts,
   installFacts,
+  manifestThere,
   observation,
   pod,
   workload,
 } from '../../testing/diagnosis-facts.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import type { AgentObservation } from '../observation/observation.ts';
+import type { AnnotationMistake } from './annotation-mistakes.ts';
 import type { EgressFence } from './egress-fence.ts';
 import { CHECK_GROUPS, checkReport, type CheckInput } from './check-report.ts';
 import {
@@ -17,6 +20,7 @@ import {
   type InstalledFacts,
   type InstallFacts,
   type ManifestText,
+  type WorkloadFacts,
 } from './facts.ts';
 import { fails } from './rule.ts';
 
@@ -44,11 +48,49 @@ const fence = (label: string): EgressFence => ({
 
 const rejection = { outcome: 'refused' as const, by: 'guard' as const, message: 'denied', noAnswer: false };
 const image = { container: 'agent', reason: 'ImagePullBackOff', message: 'not found' };
-const configMap = (text: string) => {
-  const state: ManifestText =
-    text === 'absent' || text === 'no-key' ? { state: text } : { state: 'there', text };
-  return known([workload({ manifest: { configMap: 'chat-manifest', text: known(state) } })]);
+const configMap = (text: ManifestText, change: Partial<WorkloadFacts> = {}) =>
+  known([workload({ manifest: { configMap: 'chat-manifest', text: known(text) }, ...change })]);
+
+const WRONG = manifestText().replace('kind: PlatformAgent', 'kind: Wrong');
+const mistake = (key: string, change: Partial<AnnotationMistake> = {}) =>
+  known([
+    {
+      ...{
+        kind: 'Deployment',
+        namespace: 'team',
+        name: 'chat',
+        what: 'annotation' as const,
+        key,
+        meant: key,
+      },
+      ...{ place: 'spec.template.metadata.annotations', ...change },
+    },
+  ]);
+
+/** The observation of the agent chat, which reports a manifest. */
+const reporting = (manifestHash: string, change: Partial<AgentObservation['spec']> = {}) => {
+  const { status, ...rest } = observation('Routed', 'True', 'ThroughSidecar', '');
+  const agentRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'chat' };
+  const reported = {
+    manifestHash,
+    lastChecked: '2026-01-31T23:59:00Z',
+    reportedBy: 'chat-1',
+  };
+  return {
+    ...rest,
+    spec: { source: 'sidecar' as const, agentRef, ...change },
+    status: { phase: 'Healthy' as const, ...status, ...reported },
+  };
 };
+const remote = (change: Partial<AgentObservation> = {}) => {
+  const found = observation('Reporting', 'False', 'NoHeartbeat', '');
+  return known([{ ...found, spec: { source: 'remote' as const }, ...change }]);
+};
+const failed = (message: string, exitCode = 1) => ({
+  container: 'platform-sidecar',
+  exitCode,
+  message,
+});
 
 /** Every finding: the fault, its code, and a part of the message and of the hint. */
 const FOUND: [fault: string, input: CheckInput, code: string, message: string, hint: string][] = [
@@ -322,31 +364,177 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
   ],
   [
     'no ConfigMap',
-    installed({ workloads: configMap('absent') }),
+    installed({ workloads: configMap({ state: 'absent' }) }),
     'manifest-missing',
     'Deployment chat in team: its ConfigMap chat-manifest does not exist',
     'kubectl create configmap chat-manifest -n team --from-file=agent.yaml',
   ],
   [
     'a ConfigMap without the key',
-    installed({ workloads: configMap('no-key') }),
+    installed({ workloads: configMap({ state: 'no-key' }) }),
     'manifest-missing',
     'has no key agent.yaml',
     'kubectl apply',
   ],
   [
     'a ConfigMap with an invalid manifest',
-    installed({ workloads: configMap(manifestText().replace('kind: PlatformAgent', 'kind: Wrong')) }),
+    installed({ workloads: configMap(manifestThere(WRONG)) }),
     'manifest-invalid',
     'agent.yaml:',
-    'platform validate',
+    "-o jsonpath='{.data.agent\\.yaml}' > agent.yaml; platform validate agent.yaml",
+  ],
+  [
+    'an invalid manifest of a Job, in binaryData',
+    installed({
+      workloads: configMap(manifestThere(WRONG, { member: 'binaryData' }), {
+        kind: 'Job',
+      }),
+    }),
+    'manifest-invalid',
+    'Job chat in team: its ConfigMap chat-manifest contains no valid manifest: agent.yaml:',
+    "-o jsonpath='{.binaryData.agent\\.yaml}' | base64 -d > agent.yaml",
+  ],
+  [
+    'a manifest that is not text',
+    installed({ workloads: configMap({ state: 'not-text' }) }),
+    'manifest-invalid',
+    'agent.yaml is not a UTF-8 text file',
+    '| base64 -d',
+  ],
+  [
+    'a manifest that the pod does not run',
+    installed({ observations: known([reporting('b'.repeat(64))]) }),
+    'manifest-stale',
+    'Deployment chat in team: pod chat-1 does not run the manifest in ConfigMap chat-manifest: it reports the SHA-256 bbbbbbbbbbbb…, the ConfigMap has aaaaaaaaaaaa…',
+    'kubectl rollout restart deployment chat -n team',
+  ],
+  [
+    'a manifest that the pod of a Job does not run',
+    installed({
+      observations: known([
+        reporting('b'.repeat(64), {
+          agentRef: { apiVersion: 'batch/v1', kind: 'Job', name: 'chat' },
+        }),
+      ]),
+      workloads: known([workload({ kind: 'Job' })]),
+    }),
+    'manifest-stale',
+    'Job chat in team',
+    'kubectl delete pods -n team -l platform.io/agent=chat',
+  ],
+  [
+    'a manifest that a pod without owner does not run',
+    installed({
+      observations: known([
+        reporting('b'.repeat(64), {
+          agentRef: { apiVersion: 'v1', kind: 'Pod', name: 'chat' },
+        }),
+      ]),
+      workloads: known([workload({ kind: 'Pod' })]),
+    }),
+    'manifest-stale',
+    'Pod chat in team',
+    'kubectl delete pod chat -n team, and create it again',
+  ],
+  [
+    'a hand-made observation with the name of an agent',
+    installed({ observations: remote() }),
+    'agent-hidden',
+    'AgentObservation chat in team has source remote, so the agent of Deployment chat is not observed',
+    'kubectl delete agentobservation chat -n team',
+  ],
+  [
+    'a registered agent with the name of an agent',
+    installed({
+      observations: remote({
+        status: {
+          phase: 'Pending',
+          tokenHashes: [{ hash: 'h', expiresAt: '2027-01-01T00:00:00Z' }],
+        },
+      }),
+    }),
+    'agent-hidden',
+    'has source remote',
+    'set another platform.io/agent-name in the pod template of Deployment chat',
+  ],
+  [
+    'a mirrored agent with the name of an agent',
+    installed({
+      observations: remote({
+        metadata: {
+          namespace: 'team',
+          name: 'chat',
+          labels: { 'platform.io/mirrored': 'true' },
+        },
+      }),
+    }),
+    'agent-hidden',
+    'has source remote',
+    'set another platform.io/agent-name',
+  ],
+  [
+    'an annotation in the wrong place',
+    installed({ mistakes: mistake('platform.io/inject') }),
+    'annotation-ignored',
+    'Deployment chat in team: the annotation platform.io/inject is not in spec.template.metadata.annotations and has no effect',
+    'set platform.io/inject in spec.template.metadata.annotations',
+  ],
+  [
+    'a typing mistake in an annotation',
+    installed({
+      mistakes: mistake('platform.io/injekt', { meant: 'platform.io/inject' }),
+    }),
+    'annotation-ignored',
+    'Deployment chat in team: the annotation platform.io/injekt is unknown and has no effect',
+    'set platform.io/inject in spec.template.metadata.annotations',
+  ],
+  [
+    'an unknown annotation',
+    installed({ mistakes: mistake('platform.io/team', { meant: null }) }),
+    'annotation-unknown',
+    'the annotation platform.io/team is unknown and has no effect',
+    'remove it',
+  ],
+  [
+    'a sidecar that ends with a JSON log',
+    installed({
+      pods: known([
+        pod({
+          failed: [
+            failed(
+              '{"level":"info","message":"first"}\n{"level":"error","message":"/manifest/agent.yaml:1:1 wrong"}\n{"level":"error","message":"start failed, exiting","error":"not valid"}\n',
+            ),
+          ],
+        }),
+        pod({ name: 'chat-2', failed: [failed('')] }),
+      ]),
+    }),
+    'sidecar-failing',
+    'container platform-sidecar of pod chat-1 in team (and of 1 more pods) ended with exit code 1: first; /manifest/agent.yaml:1:1 wrong; start failed, exiting: not valid',
+    'kubectl logs chat-1 -n team -c platform-sidecar --previous',
+  ],
+  [
+    'a sidecar that was killed',
+    installed({ pods: known([pod({ failed: [failed('OOMKilled', 137)] })]) }),
+    'sidecar-failing',
+    'ended with exit code 137: OOMKilled',
+    'kubectl logs',
   ],
   [
     'pods that are rejected',
-    installed({ workloads: known([workload({ refused: 'violates PodSecurity' })]) }),
+    installed({ workloads: known([workload({ refused: known('violates PodSecurity') })]) }),
     'workload-refused',
     'violates PodSecurity',
     'kubectl describe deployment chat -n team',
+  ],
+  [
+    'pods of a Job that are rejected',
+    installed({
+      workloads: known([workload({ kind: 'Job', refused: known('exceeded quota') })]),
+    }),
+    'workload-refused',
+    'Job chat in team: its pods are rejected: exceeded quota',
+    'kubectl describe job chat -n team',
   ],
   [
     'an excluded namespace',
@@ -442,6 +630,15 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
     'describe agentobservation chat -n team',
   ],
   [
+    'an agent that never reported',
+    installed({
+      observations: known([observation('Reporting', 'False', 'NeverReported', 'since noon')]),
+    }),
+    'agent-never-reported',
+    'since noon',
+    'describe agentobservation chat -n team',
+  ],
+  [
     'a Service that bypasses the sidecar',
     installed({
       observations: known([
@@ -532,6 +729,56 @@ describe('platform check finds', () => {
       'an agent that is scaled to zero',
       { observations: known([observation('Reporting', 'False', 'ScaledToZero', '')]) },
     ],
+    [
+      'an agent that waits for its first heartbeat',
+      {
+        observations: known([observation('Reporting', 'Unknown', 'AwaitingFirstHeartbeat', '')]),
+      },
+    ],
+    ['the present manifest', { observations: known([reporting('a'.repeat(64))]) }],
+    [
+      'a manifest that changed a moment ago',
+      {
+        observations: known([reporting('b'.repeat(64))]),
+        workloads: configMap(
+          manifestThere(undefined, {
+            changedAt: new Date('2026-01-31T23:56:01Z'),
+          }),
+        ),
+      },
+    ],
+    [
+      'another manifest of the other workload with the agent name',
+      {
+        observations: known([
+          reporting('b'.repeat(64), {
+            agentRef: { apiVersion: 'v1', kind: 'Pod', name: 'chat' },
+          }),
+        ]),
+      },
+    ],
+    [
+      'a registered agent in another namespace',
+      {
+        workloads: known([workload({ namespace: 'a' })]),
+        observations: remote(),
+      },
+    ],
+    [
+      'a registered agent with another name',
+      {
+        workloads: known([workload({ agentName: 'a' })]),
+        observations: remote(),
+      },
+    ],
+    [
+      'an annotation in an excluded namespace',
+      {
+        injector: known({ name: 'w', hasCa: true, excluded: ['team'] }),
+        mistakes: mistake('platform.io/inject'),
+      },
+    ],
+    ['a sidecar whose port is taken', { pods: known([pod({ failed: [failed('', 98)] })]) }],
     ['an image of a foreign pod', { pods: known([pod({ optedIn: false, waiting: [image] })]) }],
     [
       'a certificate that is renewed in time',
@@ -554,6 +801,18 @@ describe('platform check finds', () => {
     ],
   ])('no error in %s', (_what, change) => {
     expect(reportOf(installed(change)).findings.filter(({ severity }) => severity === 'error')).toEqual([]);
+  });
+
+  test('a sidecar that fails because of an invalid manifest only once', () => {
+    const pods = known([pod({ failed: [failed('not valid')] })]);
+    const { findings } = reportOf(installed({ pods, workloads: configMap(manifestThere(WRONG)) }));
+    expect(findings.map(({ code }) => code)).toEqual(['manifest-invalid']);
+  });
+
+  test('an invalid manifest instead of its difference from what the pod runs', () => {
+    const observations = known([reporting('b'.repeat(64))]);
+    const { findings } = reportOf(installed({ observations, workloads: configMap(manifestThere(WRONG)) }));
+    expect(findings.map(({ code }) => code)).toEqual(['manifest-invalid']);
   });
 
   test('no outdated sidecar in a pod with a manually added sidecar', () => {
@@ -600,9 +859,24 @@ describe('an unknown fact', () => {
     ['namespace-excluded', 'injector'],
     ['guard-missing', 'guard'],
     ['manifest-invalid', 'workloads'],
+    ['manifest-stale', 'workloads'],
+    ['manifest-stale', 'observations'],
+    ['agent-hidden', 'observations'],
+    ['annotation-ignored', 'mistakes'],
   ])('makes %s unknown: %s', (code, key) => {
     const { findings } = reportOf(installed({ [key]: notKnown('missing permission') }));
     expect(findings.filter((each) => each.code === code).map(({ status }) => status)).toEqual(['unknown']);
+  });
+
+  test('is whether the pods of a workload are rejected, if Events cannot be read', () => {
+    const workloads = known([workload({ refused: notKnown('missing permission: list events') })]);
+    expect(reportOf(installed({ workloads })).findings).toMatchObject([
+      {
+        code: 'workload-refused',
+        status: 'unknown',
+        message: 'missing permission: list events',
+      },
+    ]);
   });
 
   test('is the guard if another component rejects the invalid pod', () => {

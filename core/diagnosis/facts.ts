@@ -1,5 +1,6 @@
 import type { DriftingPod } from '../injection/drift.ts';
 import type { EgressFence } from './egress-fence.ts';
+import type { AnnotationMistake } from './annotation-mistakes.ts';
 import type { AgentObservation } from '../observation/observation.ts';
 
 /** A gathered value, or the reason why it could not be gathered. An unknown value never passes a check. */
@@ -60,6 +61,7 @@ export interface InstalledFacts extends ClusterFacts {
   lease: Fact<LeaseFacts | null>;
   observations: Fact<readonly AgentObservation[]>;
   workloads: Fact<readonly WorkloadFacts[]>;
+  mistakes: Fact<readonly AnnotationMistake[]>;
   pods: Fact<readonly PodFacts[]>;
   /** The network policies that limit outgoing connections, of every namespace. */
   fences: Fact<readonly EgressFence[]>;
@@ -150,15 +152,15 @@ export interface LeaseFacts {
   fresh: boolean;
 }
 
-/** A workload whose pods opt in. */
+/** A workload whose pods opt in, or a pod without one. A workload that has ended, such as a complete Job, is none. */
 export interface WorkloadFacts {
   kind: string;
   namespace: string;
   name: string;
   /** null: it cannot be derived. */
   agentName: string | null;
-  /** The API server's message why the controller could not create pods. */
-  refused: string | null;
+  /** The API server's message why the last pod could not be created; null: it was created. */
+  refused: Fact<string | null>;
   /** null: its name or annotations are invalid. */
   manifest: ManifestFacts | null;
 }
@@ -168,8 +170,19 @@ export interface ManifestFacts {
   text: Fact<ManifestText>;
 }
 
-/** `absent`: the ConfigMap does not exist. `no-key`: it has no key `agent.yaml`. */
-export type ManifestText = { state: 'there'; text: string } | { state: 'no-key' | 'absent' };
+/** `absent`: the ConfigMap does not exist. `no-key`: it has no key `agent.yaml`. `not-text`: the value is not UTF-8 text. */
+export type ManifestText =
+  | {
+      state: 'there';
+      /** The member of the ConfigMap that has the key. */
+      member: 'data' | 'binaryData';
+      text: string;
+      /** As the sidecar reports it in `manifestHash`. */
+      hash: string;
+      /** The last change of the ConfigMap. */
+      changedAt: Date;
+    }
+  | { state: 'no-key' | 'absent' | 'not-text' };
 
 export interface PodFacts extends DriftingPod {
   namespace: string;
@@ -183,4 +196,6 @@ export interface PodFacts extends DriftingPod {
   hasEgressLane: boolean;
   /** Containers that cannot start: `ImagePullBackOff`, ... */
   waiting: readonly { container: string; reason: string; message: string }[];
+  /** Injected containers that do not run because they ended with an error, with the end of their last output. */
+  failed: readonly { container: string; exitCode: number; message: string }[];
 }

@@ -41,7 +41,10 @@ export const CHART_KINDS: readonly ChartKind[] = [
 const VERBS = ['get', 'create', 'patch', 'delete'] as const;
 
 /** Lookups of the templates; a forbidden lookup fails the installation. A test compares them with the templates. */
-const LOOKUPS: readonly Permission[] = [{ verb: 'list', group: '', resource: 'namespaces' }];
+const LOOKUPS: readonly Permission[] = [
+  { verb: 'list', group: '', resource: 'namespaces' },
+  { verb: 'list', group: '', resource: 'nodes' },
+];
 
 /**
  * Permissions that the chart's cluster roles grant. Kubernetes lets a caller grant only permissions that the caller has. A
@@ -65,7 +68,7 @@ export const GRANTED: readonly { group: string; resources: readonly string[]; ve
   {
     group: 'platform.io',
     resources: ['agentobservations'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete', 'deletecollection'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete'],
   },
   { group: 'platform.io', resources: ['agentobservations/status'], verbs: ['patch'] },
 ];

@@ -1,5 +1,5 @@
-import { replaceCommand } from './agent-rules.ts';
 import type { Fact, PodFacts } from './facts.ts';
+import { replaceCommand } from './replace-command.ts';
 
 /** Facts gathered before or after a release is removed. */
 export interface LeftoverFacts {

@@ -97,6 +97,20 @@ export function mcpToolsIn(
   return new Set(names.filter(isDeclared));
 }
 
+/** Before the name of an MCP server in the id of its lane. */
+export const MCP_LANE = 'mcp:';
+
+/** The tools that each MCP server listed on its lane. */
+export function listedTools(
+  calls: readonly { lane: string; toolsOffered: readonly string[] }[],
+): Map<string, readonly string[]> {
+  const ofServers = calls.filter(({ lane }) => lane.startsWith(MCP_LANE));
+  const byServer = Map.groupBy(ofServers, ({ lane }) => lane.slice(MCP_LANE.length));
+  return new Map(
+    [...byServer].map(([server, own]) => [server, own.flatMap(({ toolsOffered }) => toolsOffered)]),
+  );
+}
+
 /** Before the name of an MCP server that the vendor of a model calls. */
 const VENDOR_MCP = 'mcp:';
 
@@ -146,12 +160,9 @@ export function hostName(host: string): string {
 }
 
 function hostsOf(manifest: Manifest): HostPatterns {
-  const { egress } = manifest.spec;
-  const patterns = (egress?.hosts ?? []).map(hostName);
-  const addresses = addressesOf(manifest);
-  const exact = new Set(patterns.filter((host) => !host.startsWith('*.')));
+  const { exact, domains } = listedHostsOf(manifest);
   const unresolved: string[] = [];
-  for (const { path, value, type } of addresses) {
+  for (const { path, value, type } of addressesOf(manifest)) {
     if (FILE.test(value)) continue;
     const found = referenceOf(value) === null ? hostIn(value, type) : null;
     if (found === null) unresolved.push(path);
@@ -162,8 +173,14 @@ function hostsOf(manifest: Manifest): HostPatterns {
     if (baseUrl === null) unresolved.push(path);
     else exact.add(hostName(new URL(baseUrl).hostname));
   }
-  const domains = patterns.filter((host) => host.startsWith('*.')).map((host) => host.slice(1));
   return { exact, domains, unresolved };
+}
+
+/** The hosts of `spec.egress.hosts`. */
+export function listedHostsOf({ spec: { egress } }: Manifest): { exact: Set<string>; domains: string[] } {
+  const patterns = (egress?.hosts ?? []).map(hostName);
+  const domains = patterns.filter((host) => host.startsWith('*.')).map((host) => host.slice(1));
+  return { exact: new Set(patterns.filter((host) => !host.startsWith('*.'))), domains };
 }
 
 /** A URL without a host, such as `sqlite:///data.db`. */
@@ -184,6 +201,8 @@ function vendorsOf({ spec: { model } }: Manifest): { path: string; provider: str
 
 interface Address {
   path: string;
+  /** Check id of a service that is probed, such as `mcp:files`. */
+  id?: string;
   value: string;
   /** Kind of service, which has a default port. */
   type?: string;
@@ -194,11 +213,11 @@ interface Address {
 /** Every address of the manifest that the agent may connect to. */
 export function addressesOf(manifest: Manifest): Address[] {
   const { api, humanInTheLoop, subagents = [], observability } = manifest.spec;
-  const found: Address[] = reachTargets(manifest).flatMap(({ path, address }) =>
+  const found: Address[] = reachTargets(manifest).flatMap(({ id, path, address }) =>
     address.known
       ? [
           {
-            ...{ path, value: address.value },
+            ...{ id, path, value: address.value },
             ...(address.type === undefined ? {} : { type: address.type }),
             ...(address.port === undefined ? {} : { port: address.port }),
           },

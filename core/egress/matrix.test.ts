@@ -192,8 +192,8 @@ describe('MCP servers', () => {
 });
 
 describe('hosts', () => {
-  const unseen = (verdict: 'undeclared' | 'unknown', name: string | null) => ({
-    ...{ address: '203.0.113.7', port: 443, name, verdict, count: 1 },
+  const unseen = (verdict: 'undeclared' | 'unknown', name: string | null, lanes?: string[]) => ({
+    ...{ address: '203.0.113.7', port: 443, name, verdict, count: 1, ...(lanes && { lanes }) },
     ...{ firstSeen: '2026-03-01T11:00:00.000Z', lastSeen: '2026-03-01T11:00:00.000Z' },
   });
   const census = (...unseenEgress: ReturnType<typeof unseen>[]) => ({ unseenEgress, unexplainedOpens: 0 });
@@ -224,6 +224,22 @@ describe('hosts', () => {
       lanes({ census: census(unseen('undeclared', null), unseen('unknown', 'cdn.example')) }),
       ['api.openai.com +?? unknown', '203.0.113.7:443 -?+ undeclared', 'cdn.example ??+ unknown'],
     ],
+    [
+      'of the census, past the lane to a declared host',
+      {},
+      lanes({
+        hosts: counts('api.openai.com'),
+        census: census(
+          unseen('undeclared', 'api.openai.com', ['openai']),
+          unseen('undeclared', null, ['compatible:a', 'mcp:b']),
+        ),
+      }),
+      [
+        'api.openai.com +?+ match',
+        'api.openai.com past lane openai -?+ undeclared',
+        '203.0.113.7:443 past lane compatible:a, mcp:b -?+ undeclared',
+      ],
+    ],
   ])('%s', (_what, spec, facts, rows) => {
     expect(rowsOf('host', spec, facts)).toEqual(rows);
   });
@@ -250,10 +266,12 @@ describe('tokens', () => {
       tokens: { prompt, completion: 0, unknownCalls },
       reportedTokens: reported === null ? null : { prompt: reported, completion: 0 },
     });
+  const used = (costUsd: number | null) => lanes({ usage: { prompt: 7, completion: 2, costUsd } });
   test.each<[string, Partial<Facts>, string | undefined]>([
     ['without lanes', {}, undefined],
     ['only a census', lanes({ lanes: [] }), undefined],
-    ['nothing reported', tokens(100, null), 'prompt ??? unknown'],
+    ['nothing reported and nothing observed', tokens(100, null), 'prompt ??? unknown'],
+    ['nothing reported', used(null), 'prompt ??+ unknown'],
     ['equal', tokens(100, 100), 'prompt ?++ match'],
     ['5 % less', tokens(100, 95), 'prompt ?++ match'],
     ['5 % more', tokens(100, 105), 'prompt ?++ match'],
@@ -266,6 +284,20 @@ describe('tokens', () => {
     ['less, with unknown calls', tokens(1000, 949, 1), 'prompt ?++ misreported'],
   ])('%s', (_what, facts, row) => {
     expect(rowsOf('tokens', {}, facts)[0]).toBe(row);
+  });
+
+  test.each([
+    ['known', 0.25],
+    ['unknown', null],
+  ])('and cost without a report are as observed, price %s', (_what, cost) => {
+    const { rows } = matrixOf(aManifest(), someFacts(used(cost)));
+    const amounts = rows.filter(({ kind }) => kind === 'tokens').map(({ name, amount }) => [name, amount]);
+    expect(amounts).toEqual([
+      ['prompt', 7],
+      ['completion', 2],
+      ['cost', cost ?? undefined],
+    ]);
+    expect(rowsOf('tokens', {}, used(cost)).at(-1)).toBe(`cost ??${cost === null ? '?' : '+'} unknown`);
   });
 
   test('of prompts and completions are compared separately', () => {

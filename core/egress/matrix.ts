@@ -2,7 +2,6 @@ import type { CheckStatus } from '../facts/check.ts';
 import { declaredModelName, modelNamesOf } from '../evidence/sightings.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
 import type { Facts } from '../facts/facts.ts';
-import { VENDOR_ALIASES } from '../facts/model-vendors.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { cut } from '../untrusted/fields.ts';
 import {
@@ -11,10 +10,12 @@ import {
   isDeclaredHost,
   isDeclaredModel,
   isDeclaredTool,
+  MCP_LANE,
   mcpToolsIn,
   toolsOfServer,
 } from './declared.ts';
 import type { DeclaredEgress } from './declared.ts';
+import { lanesOfProvider } from './lane-use.ts';
 import { tokensVerdict } from './tokens-verdict.ts';
 import { verdictOf, type Known, type Verdict } from './verdict.ts';
 
@@ -30,6 +31,8 @@ export interface MatrixRow {
   /** null also if no lane could see the item. */
   observed: Known;
   verdict: Verdict;
+  /** Observed tokens, or US dollars for the cost; absent: another kind of item, or not known. */
+  amount?: number;
 }
 
 /** `GET /explore?view=matrix`. */
@@ -40,7 +43,9 @@ export interface MatrixReport {
 /** The facts that the matrix compares. */
 export type MatrixFacts = Pick<Facts, 'agentReport' | 'behavior' | 'egress' | 'reported'>;
 
-type Cells = Pick<MatrixRow, 'name' | 'declared' | 'reported' | 'observed'> & { verdict?: Verdict };
+type Cells = Pick<MatrixRow, 'name' | 'declared' | 'reported' | 'observed' | 'amount'> & {
+  verdict?: Verdict;
+};
 
 interface MatrixInput {
   manifest: Manifest;
@@ -69,7 +74,8 @@ export function matrixOf(manifest: Manifest, facts: MatrixFacts): MatrixReport {
     ROWS_BY_KIND[kind](input).map((cells): MatrixRow => {
       const { declared, reported, observed } = cells;
       const verdict = cells.verdict ?? verdictOf(cells);
-      return { kind, name: cut(cells.name, MAX_NAME), declared, reported, observed, verdict };
+      const row = { kind, name: cut(cells.name, MAX_NAME), declared, reported, observed, verdict };
+      return cells.amount === undefined ? row : { ...row, amount: cells.amount };
     }),
   );
   return { rows };
@@ -103,18 +109,11 @@ function modelRows({ manifest, declared, facts, egress }: MatrixInput): Cells[] 
   ];
 }
 
-/** The lanes of a vendor, where they are not named after the vendor. */
-const LANES: Readonly<Record<string, readonly string[]>> = { google: ['gemini', 'vertex'] };
-
-/** Whether a lane would see the calls of the declared model. A lane `compatible:<name>` can belong to any vendor. */
+/** Whether a lane would see the calls of the declared model. */
 function hasLaneFor({ spec: { model } }: Manifest, id: string, egress: EgressFacts | null): boolean {
   const { provider } =
     [model, ...(model.fallback ? [model.fallback] : [])].find((each) => each.id === id) ?? {};
-  if (egress === null || provider === undefined) return false;
-  const folded = provider.trim().toLowerCase();
-  const vendor = Object.hasOwn(VENDOR_ALIASES, folded) ? (VENDOR_ALIASES[folded] ?? folded) : folded;
-  const lanes = Object.hasOwn(LANES, vendor) ? (LANES[vendor] ?? []) : [vendor];
-  return egress.lanes.some((lane) => lanes.includes(lane) || lane.startsWith('compatible:'));
+  return egress !== null && provider !== undefined && lanesOfProvider(provider, egress.lanes).length > 0;
 }
 
 function toolRows({ manifest, declared, facts, egress }: MatrixInput): Cells[] {
@@ -161,8 +160,6 @@ function callsOnServers(declared: DeclaredEgress, egress: EgressFacts | null): M
   return calls;
 }
 
-const MCP_LANE = 'mcp:';
-
 function mcpRows({ declared, facts, egress }: MatrixInput): Cells[] {
   const lanes = (egress?.lanes ?? []).filter((lane) => lane.startsWith(MCP_LANE));
   const names = new Set([
@@ -192,8 +189,10 @@ function hostRows({ declared, egress }: MatrixInput): Cells[] {
   const { exact, domains } = declared.hosts;
   const seen = new Map<string, Known>();
   for (const host of egress?.hosts.keys() ?? []) seen.set(hostName(host), isDeclaredHost(declared, host));
-  for (const { name, address, port, verdict } of egress?.census?.unseenEgress ?? []) {
-    const key = name === null ? `${address}:${port}` : hostName(name);
+  for (const { name, address, port, verdict, lanes } of egress?.census?.unseenEgress ?? []) {
+    const host = name === null ? `${address}:${port}` : hostName(name);
+    // The host itself has a row of its own, if it is declared.
+    const key = lanes === undefined ? host : `${host} past lane ${lanes.join(', ')}`;
     if (!seen.has(key)) seen.set(key, verdict === 'unknown' ? null : false);
   }
   const row = (name: string, isDeclared: Known, isObserved: boolean): Cells => ({
@@ -237,13 +236,19 @@ function guardrailRows({ manifest, facts }: MatrixInput): Cells[] {
   ];
 }
 
-/** A manifest declares limits of tokens, not numbers. */
+/** A manifest declares limits of tokens, not numbers. Observed tokens are those of the requests whose tokens are reported, else of all. */
 function tokenRows({ egress }: MatrixInput): Cells[] {
   if (egress === null || egress.lanes.length === 0) return [];
-  const { reportedTokens } = egress;
-  return (['prompt', 'completion'] as const).map((name) => ({
-    ...{ name, declared: null, reported: reportedTokens === null ? null : true },
-    observed: reportedTokens === null ? null : true,
+  const { reportedTokens, tokens, usage } = egress;
+  const seen = reportedTokens === null ? usage : tokens;
+  const reported = reportedTokens === null ? null : true;
+  const rows = (['prompt', 'completion'] as const).map((name): Cells => ({
+    ...{ name, declared: null, reported, observed: seen === undefined ? null : true },
     verdict: tokensVerdict(egress, name),
+    ...(seen !== undefined && { amount: seen[name] }),
   }));
+  if (usage === undefined) return rows;
+  const { costUsd } = usage;
+  const cost = { name: 'cost', declared: null, reported: null, observed: costUsd === null ? null : true };
+  return [...rows, costUsd === null ? cost : { ...cost, amount: costUsd }];
 }

@@ -66,6 +66,7 @@ describe('limits', () => {
   const finding = (name: string, index: number): UnseenEgress => ({
     ...{ address: `2001:db8:ffff:ffff:ffff:ffff:ffff:${index}`, port: 65_535, name, verdict: 'undeclared' },
     ...{ firstSeen: '2026-03-01T11:00:00.000Z', lastSeen: '2026-03-01T11:30:00.000Z', count: 1_000_000 },
+    lanes: names(4, 'lane').map((lane) => lane.slice(0, 74)),
   });
   const huge = someEgress({
     models: new Map(names(40, 'model').map((name) => [name, 1])),
@@ -93,7 +94,7 @@ describe('limits', () => {
       ...report,
       ...{ lanes: ['openai'], models: ['gpt-5'], tools: ['search'], undeclaredNames: [] },
       rows: report?.rows?.map((row, index) => ({ ...row, name: `lookup_order_${index}` })),
-      unseen: report?.unseen?.map((each) => ({ ...each, name: 'api.example.com' })),
+      unseen: report?.unseen?.map((each) => ({ ...each, name: 'api.example.com', lanes: ['openai'] })),
       notRewritten: [],
     });
     process.stderr.write(

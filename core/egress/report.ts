@@ -28,7 +28,7 @@ export interface EgressReport extends EgressSummary {
 }
 
 /** Limits of the lists. The largest report of ASCII names has about 34,000 bytes (report.test.ts). */
-export const MAX_REPORT = { rows: 50, unseen: 20, notRewritten: 20 } as const;
+export const MAX_REPORT = { rows: 50, unseen: 20, lanesOfUnseen: 1, notRewritten: 20 } as const;
 
 /** What only the configuration of the sidecar knows. */
 export interface EgressSetup {
@@ -73,6 +73,7 @@ const totalAbove = (max: number, all: readonly unknown[] | undefined): number | 
 const shortened = (each: UnseenEgress): UnseenEgress => ({
   ...each,
   name: each.name === null ? null : cut(each.name, MAX_NAME),
+  ...(each.lanes && { lanes: each.lanes.slice(0, MAX_REPORT.lanesOfUnseen) }),
 });
 
 /** If there are too many rows, these are left out first. All other verdicts are contradictions. */

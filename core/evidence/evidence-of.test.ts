@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { anEntry } from '../../testing/audit-entry.ts';
+import { someEgress } from '../../testing/egress-facts.ts';
 import { aManifest, NOON } from '../../testing/facts.ts';
 import type { AuditEntry } from '../behavior/audit-entry.ts';
+import type { EgressFacts } from '../facts/egress-facts.ts';
 import type { Reach } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import type { ProofRecord } from '../proof/proof.ts';
@@ -38,12 +40,13 @@ interface Past {
   agoMs?: number;
   /** Probe results of the sidecar at NOON; default: `reach`. */
   reachNow?: Record<string, Reach>;
+  egress?: EgressFacts;
 }
 
 const NO_CALL: LaneCall = { models: [], tools: [], mcpServers: [], totalTokens: 0 };
 
 function reportOf({ spec, entries = [], lane = {}, checks = [], reach = {}, ...rest }: Past): EvidenceReport {
-  const { proofs = [], agoMs = 0, reachNow = reach } = rest;
+  const { proofs = [], agoMs = 0, reachNow = reach, egress = null } = rest;
   const seen = new Map<string, number>();
   const agentReport = {
     checks: checks.map((id) => ({ id, status: 'pass', category: 'env', severity: 'info' }) as const),
@@ -54,7 +57,7 @@ function reportOf({ spec, entries = [], lane = {}, checks = [], reach = {}, ...r
     ...sightingsInFacts({ reach: new Map(Object.entries(reach)), agentReport }),
   ];
   for (const key of keys) seen.set(key, NOON.getTime() - agoMs);
-  const input = { manifest: aManifest(spec), at: NOON, seen, proofs };
+  const input = { manifest: aManifest(spec), at: NOON, seen, proofs, egress };
   return evidenceOf({ ...input, reach: new Map(Object.entries(reachNow)) });
 }
 
@@ -94,6 +97,36 @@ const UNPRICED: Past = { spec: { model: { ...model, costControls: { maxMonthlyUS
 const DATASETS: Past = { spec: { evaluation: { datasets: [{ name: 'smoke', path: 'smoke.jsonl' }] } } };
 
 type Row = [title: string, past: Past, item: string, tier: EvidenceItem['tier']];
+
+describe('usage in responses, next to lanes', () => {
+  const past: Past = { ...BUDGETS, entries: [usage('gpt-4o')] };
+  const tiers = (egress: EgressFacts, more: Past = {}) =>
+    (['model', 'budget'] as const).map((kind) => itemOf({ ...past, ...more, egress }, kind)?.tier);
+
+  test('is no more than a report while the lane of the vendor has no call', () => {
+    expect(tiers(someEgress())).toEqual(['reported', 'reported']);
+    expect(itemOf({ ...past, egress: someEgress() }, 'model')).toEqual({
+      ...{ kind: 'model', name: 'gpt-4o', tier: 'reported', lastSeen: NOON.toISOString() },
+      shownBy: 'usage in responses; no call on the egress lane',
+    });
+  });
+
+  test('is an observation after a call on the lane, and without a lane of the vendor', () => {
+    expect(tiers(someEgress({ usedLanes: new Set(['openai']) }))).toEqual(['observed', 'observed']);
+    expect(tiers(someEgress({ lanes: ['anthropic'] }))).toEqual(['observed', 'observed']);
+    expect(tiers(someEgress(), { lane: { models: ['gpt-4o'], totalTokens: 3 } })).toEqual([
+      'observed',
+      'observed',
+    ]);
+  });
+
+  test('does not contradict the report of another model', () => {
+    const egress = someEgress();
+    expect(itemOf({ entries: [usage('gpt-5'), modelEvent('gpt-4o')], egress }, 'model')?.contradictedBy).toBe(
+      'usage of gpt-5 in responses',
+    );
+  });
+});
 
 describe('tier of an item, by kind', () => {
   test.each<Row>([

@@ -1,3 +1,4 @@
+import { unusedLaneOf } from '../egress/lane-use.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { hasExpired } from '../proof/expiry.ts';
@@ -20,6 +21,8 @@ export interface EvidenceInput {
   reach: Facts['reach'];
   /** The proof records that count for this agent. */
   proofs: readonly ProofRecord[];
+  /** What lanes observed; null or absent: there is no lane. */
+  egress?: Facts['egress'];
 }
 
 /** The declared items of the manifest with their evidence from the 24 hours before `at`, or their proof valid at `at`. */
@@ -62,8 +65,12 @@ function distinct(items: readonly DeclaredItem[]): DeclaredItem[] {
 function judge(row: EvidenceRow, declared: DeclaredItem, input: EvidenceInput): EvidenceItem {
   const { kind } = row;
   const name = cut(declared.name, MAX_TEXT);
+  const { probed, observed = [] } = declared.keys;
+  // The agent writes its responses itself. Where a lane would see its calls, they are no more than a report.
+  const isPastLane = isModelPastLane(input);
+  const seenKeys = { probed, observed: isPastLane ? observed.filter(isOfLane) : observed };
   for (const tier of ['probed', 'observed'] as const) {
-    const lastSeen = lastOf(declared.keys[tier], input);
+    const lastSeen = lastOf(seenKeys[tier], input);
     if (lastSeen !== null) return { kind, name, tier, shownBy: row.shownBy[tier] ?? tier, lastSeen };
   }
   const proof = proofOf(declared, input);
@@ -72,6 +79,9 @@ function judge(row: EvidenceRow, declared: DeclaredItem, input: EvidenceInput): 
     const shownBy = `${origin === 'local' ? 'local proof' : 'proof'} of ${ruleId}`;
     return { kind, name, tier: 'proved', shownBy, lastSeen: verifiedAt };
   }
+  const inResponses = isPastLane ? lastOf(observed, input) : null;
+  if (inResponses !== null)
+    return { kind, name, tier: 'reported', shownBy: IN_RESPONSES, lastSeen: inResponses };
   const lastSeen = lastOf(declared.keys.reported, input);
   if (lastSeen === null) return { kind, name, tier: 'none' };
   const contradiction = contradictionOf(row, declared, input);
@@ -79,6 +89,14 @@ function judge(row: EvidenceRow, declared: DeclaredItem, input: EvidenceInput): 
     return { kind, name, tier: 'none', contradictedBy: cut(contradiction, MAX_TEXT) };
   return { kind, name, tier: 'reported', shownBy: row.shownBy.reported ?? 'report of the agent', lastSeen };
 }
+
+const IN_RESPONSES = 'usage in responses; no call on the egress lane';
+
+/** Whether the vendor of the declared model has a lane, and no call passed it. */
+const isModelPastLane = ({ manifest, egress = null }: EvidenceInput): boolean =>
+  egress !== null && unusedLaneOf(manifest.spec.model.provider, egress) !== null;
+
+const isOfLane = (key: string): boolean => key.startsWith(sightingKey('lane', ''));
 
 /** The last time that one of the keys was seen within the 24 hours, ISO 8601; null: not seen. */
 function lastOf(keys: readonly string[] = [], { seen, at }: EvidenceInput): string | null {

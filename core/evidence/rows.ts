@@ -40,7 +40,8 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
     declaredAt: '`spec.model.id`',
     shownBy: {
       observed: 'usage with this model id in a response, or call of it on an egress lane',
-      reported: '`model` event with this model id, or check reported by the agent',
+      reported:
+        '`model` event with this model id, or check reported by the agent; also usage in a response while the egress lane of the vendor has no call',
     },
     contradictedBy: 'responses or egress lanes of the last 24 hours contain only other models',
     items: ({ spec: { model } }) => [
@@ -119,7 +120,8 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
       observed:
         'tokens in responses or on an egress lane; `maxMonthlyUSD` also needs both prices in `usdPerMillionTokens`',
       proved: 'proof of MODEL-03 (only for `maxMonthlyUSD`)',
-      reported: 'tokens in `model` events; `maxMonthlyUSD` also needs both prices',
+      reported:
+        'tokens in `model` events, or in responses while the egress lane of the vendor has no call; `maxMonthlyUSD` also needs both prices',
     },
     items: budgetItems,
   },

@@ -2,6 +2,8 @@
 export interface EgressFacts {
   /** Ids of the lanes, such as `openai` or `mcp:files`; empty: no lane. */
   lanes: readonly string[];
+  /** Those of them that had a call since the sidecar started, other than a list of models. */
+  usedLanes: ReadonlySet<string>;
   /** Requested model id -> number of calls. */
   models: ReadonlyMap<string, number>;
   /** Tool -> number of requests that offer it. */
@@ -16,6 +18,8 @@ export interface EgressFacts {
   tokens: { prompt: number; completion: number; unknownCalls: number };
   /** Of the same requests, as the agent reported them; null: no such request. */
   reportedTokens: { prompt: number; completion: number } | null;
+  /** Of all calls; absent: no vendor stated tokens. `costUsd` null: the price of no call is known. */
+  usage?: { prompt: number; completion: number; costUsd: number | null };
   /** Host -> number of connections or calls, by the lanes and CONNECT. */
   hosts: ReadonlyMap<string, number>;
   /** Number of calls that passed because the policy engine could not evaluate them, since the sidecar started; absent: none. */
@@ -47,7 +51,7 @@ export interface CensusFacts {
   unexplainedOpens: number;
 }
 
-/** Connections that no lane, declared host or socket of the sidecar explains. */
+/** Connections that no lane, declared host or socket of the sidecar explains: to other hosts, or to a lane's upstream past the lane. */
 export interface UnseenEgress {
   address: string;
   port: number;
@@ -55,6 +59,8 @@ export interface UnseenEgress {
   name: string | null;
   /** `unknown`: the address may belong to a declared host. */
   verdict: 'undeclared' | 'unknown';
+  /** The lanes to whose upstream the agent connects itself; absent: the host is not an upstream. */
+  lanes?: readonly string[];
   /** ISO 8601. */
   firstSeen: string;
   lastSeen: string;
@@ -69,4 +75,6 @@ export interface ReportedCalls {
   models: ReadonlySet<string> | null;
   /** Model ids of responses whose requests named the same model; absent: none. They are no evidence of an undeclared model. */
   requestedModels?: ReadonlySet<string>;
+  /** Model id -> number of reported calls since the sidecar started; absent: not counted. */
+  calls?: ReadonlyMap<string, number>;
 }

@@ -66,8 +66,21 @@ export const VENDOR_ALIASES: Readonly<Record<string, string>> = {
   'azure-openai': 'azure',
 };
 
-/** The vendor of a declared provider, and the variable that replaces its base URL. An unknown vendor is like OpenAI. */
-export function modelVendorOf(provider: string): { vendor: ModelVendor; variable: string } {
+/** Variables of the vendor's own clients, which lead to an egress lane, and what follows their values in the base URL. */
+const CLIENT_VARIABLES: Readonly<Record<string, { name: string; path: string }>> = {
+  google: { name: 'GOOGLE_GEMINI_BASE_URL', path: '' },
+  cohere: { name: 'CO_API_URL', path: '/v1' },
+};
+
+/**
+ * The vendor of a declared provider, and the variable that replaces its base URL. `client`: a variable that counts without it. An unknown
+ * vendor is like OpenAI.
+ */
+export function modelVendorOf(provider: string): {
+  vendor: ModelVendor;
+  variable: string;
+  client?: { name: string; path: string };
+} {
   const folded = provider.trim().toLowerCase();
   const name = Object.hasOwn(VENDOR_ALIASES, folded) ? (VENDOR_ALIASES[folded] ?? folded) : folded;
   const known = Object.hasOwn(MODEL_VENDORS, name) ? MODEL_VENDORS[name] : undefined;
@@ -75,5 +88,6 @@ export function modelVendorOf(provider: string): { vendor: ModelVendor; variable
     name === 'azure'
       ? 'AZURE_OPENAI_ENDPOINT'
       : `${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_BASE_URL`;
-  return { vendor: known ?? openAiLike(null), variable };
+  const client = Object.hasOwn(CLIENT_VARIABLES, name) ? CLIENT_VARIABLES[name] : undefined;
+  return { vendor: known ?? openAiLike(null), variable, ...(client && { client }) };
 }

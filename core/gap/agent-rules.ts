@@ -3,7 +3,9 @@ import type { Check } from '../facts/check.ts';
 import { MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
 import { declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Manifest } from '../manifest/manifest.ts';
+import type { Facts } from '../facts/facts.ts';
 import { cut } from '../untrusted/fields.ts';
+import { contradiction } from './contradictions.ts';
 import type { GapRule, RuleFinding, RuleInput } from './finding.ts';
 
 /** Declared check id -> manifest path that declares it. */
@@ -11,6 +13,10 @@ type Declared = ReadonlyMap<string, string>;
 
 const NOT_SHOWN_TEXT = "declared, not shown: the agent's check is skipped";
 const NOT_SHOWN_OR_REPORTED_TEXT = `${NOT_SHOWN_TEXT}, or not reported`;
+
+const CONTRADICTED_WHEN = {
+  [contradiction('probe').severity]: 'the agent reports it as reachable, and the sidecar cannot reach it',
+};
 
 /** Rows that need the agent's own report (agent-sdk mode). */
 export const AGENT_RULES: readonly GapRule[] = [
@@ -39,6 +45,7 @@ export const AGENT_RULES: readonly GapRule[] = [
     field: 'spec.requires.services',
     declared: reachIds('service:'),
     mustBeShown: true,
+    isProbed: true,
   }),
   checkRule({
     prefix: 'tool:',
@@ -83,8 +90,10 @@ function checkRule(row: {
   declared(manifest: Manifest): Declared;
   /** A skipped check of a declared item is also an issue. */
   mustBeShown?: true;
+  /** The sidecar probes the items itself. */
+  isProbed?: true;
 }): GapRule {
-  const { prefix, title, severity, mustBeShown } = row;
+  const { prefix, title, severity, mustBeShown, isProbed } = row;
   return {
     property: `${prefix}<name>`,
     title,
@@ -92,12 +101,13 @@ function checkRule(row: {
       "Fix the cause of the failed check, configure the agent's reporter to run it, or remove the item from the manifest.",
     when: {
       [severity]: "the agent's check fails, or the declared item is not reported",
+      ...(isProbed && CONTRADICTED_WHEN),
       ...(mustBeShown && { low: NOT_SHOWN_TEXT }),
     },
-    find: ({ manifest, agentChecks }) => {
+    find: ({ manifest, facts, agentChecks }) => {
       if (agentChecks === null) return null;
       const declared = row.declared(manifest);
-      const findings: RuleFinding[] = [];
+      const findings = isProbed ? contradicted(declared, agentChecks, facts) : [];
       for (const [id, field] of declared)
         if (!agentChecks.has(id)) findings.push(notReported(id, field, severity));
       for (const [id, each] of agentChecks)
@@ -108,18 +118,19 @@ function checkRule(row: {
   };
 }
 
-/** A row for a kind of check that is an issue when skipped or not reported, but not when it fails. */
+/** A row for a kind of check that is an issue when skipped, not reported or contradicted, but not when it fails. */
 function notShownRule(prefix: string, placeholder: string, title: string): GapRule {
   return {
     property: `${prefix}<${placeholder}>`,
     title,
     recommendation: "Enable the agent's reporter to check the item, or remove it from the manifest.",
-    when: { low: NOT_SHOWN_OR_REPORTED_TEXT },
-    find: ({ manifest, agentChecks }) => {
+    when: { ...CONTRADICTED_WHEN, low: NOT_SHOWN_OR_REPORTED_TEXT },
+    find: ({ manifest, facts, agentChecks }) => {
       if (agentChecks === null) return null;
       const declared = reachIds(prefix)(manifest);
       const missing = [...declared].filter(([id]) => !agentChecks.has(id));
       return [
+        ...contradicted(declared, agentChecks, facts),
         ...skipped(declared, agentChecks),
         ...missing.map(([id, field]) =>
           notShown(id, { field, why: "the agent's report does not contain this check." }),
@@ -127,6 +138,30 @@ function notShownRule(prefix: string, placeholder: string, title: string): GapRu
       ];
     },
   };
+}
+
+/** A finding for each declared item that the agent reports as reachable and the sidecar cannot reach. */
+function contradicted(
+  declared: Declared,
+  agentChecks: ReadonlyMap<string, Check>,
+  { reach }: Facts,
+): RuleFinding[] {
+  return [...declared].flatMap(([id, field]): RuleFinding[] => {
+    const probe = reach.get(id);
+    if (agentChecks.get(id)?.status !== 'pass' || probe?.state !== 'unreachable') return [];
+    return [
+      {
+        ...contradiction('probe'),
+        property: id,
+        description: `The agent reports ${id} as reachable, and the sidecar cannot reach it: ${probe.reason}.`,
+        recommendation: `Start ${id} at the declared address, correct the address in ${field}, or remove it from the manifest. Let the agent's check connect to it.`,
+        field,
+        declared: id,
+        reported: 'pass',
+        observed: probe.reason,
+      },
+    ];
+  });
 }
 
 /** A finding for each declared item whose check was skipped. */

@@ -1,3 +1,4 @@
+import { isFailing } from '../behavior/summarize-behavior.ts';
 import type { PolicyRule, Severity } from '../policy/policy-rule.ts';
 import { RESULT_INVALID } from '../policy/engine.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
@@ -46,6 +47,17 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
       low: `guardrails are declared, but at least the last ${UNREPORTED_REQUESTS} requests with a 2xx response (GET, HEAD and OPTIONS excluded) had no behavioral data`,
     },
     find: findUnreported,
+  },
+  {
+    property: 'serving.errors',
+    title: 'Half of the responses are server errors',
+    recommendation:
+      "Fix the errors in the agent's log. `GET /audit` of the sidecar lists the failed requests.",
+    when: {
+      medium:
+        'at least half of the last 20 responses of the agent (at least 4) have a 5xx status; responses of the sidecar itself and probes of health endpoints do not count',
+    },
+    find: findErrors,
   },
   {
     property: 'policy.<reason>',
@@ -103,6 +115,20 @@ function findUnreported({ manifest, facts }: RuleInput): RuleFinding | null {
     description: `Guardrails are declared, but the last ${UNREPORTED_REQUESTS} requests or more had no behavioral data. There is no evidence that a guardrail runs.`,
     field: 'spec.guardrails',
     declared: [...input, ...output].map(({ type }) => type).join(', '),
+    evidenceLevel: 'behavioral',
+  };
+}
+
+function findErrors({ facts: { behavior } }: RuleInput): RuleFinding | null {
+  const { serving } = behavior;
+  if (!isFailing(serving)) return null;
+  const observed = `${serving.failed} of the last ${serving.responses} responses`;
+  return {
+    severity: 'medium',
+    description: `The agent sent a 5xx status in ${observed}.`,
+    field: 'spec.api',
+    declared: 'an agent that serves requests',
+    observed,
     evidenceLevel: 'behavioral',
   };
 }

@@ -33,13 +33,45 @@ describe('the score', () => {
     expect(issuesOf(null)).toEqual(['100']);
   });
 
-  test('does not change for reports: only observations count', () => {
-    const reported = { tools: new Set(['drop']), models: new Set(['gpt-5']) };
+  test('counts what the agent itself reports and does not declare, once per item', () => {
+    const reported = { tools: new Set(['drop', 'search']), models: new Set(['gpt-5', 'gpt-4o']) };
+    const found = (facts: Partial<Facts>): string[] =>
+      assess(manifest, someFacts({ reported, ...facts })).issues.map(
+        ({ severity, property }) => `${severity} ${property}`,
+      );
+    const both = ['high tools.undeclared.drop', 'high model.undeclared.gpt-5'];
+    expect(found({})).toEqual(both);
+    expect(found({ egress: someEgress({ models: new Map([['gpt-4o', 1]]) }) })).toEqual(both);
+    const toolsCalled = new Map([['drop', 1]]);
+    expect(found({ egress: someEgress({ models: new Map([['gpt-5', 1]]), toolsCalled }) })).toEqual([
+      'critical tools.undeclared.drop',
+      'high model.undeclared.gpt-5',
+    ]);
+  });
+
+  test('counts a model once that a lane observes, and that reports name with its date', () => {
+    const models = new Set(['gpt-5-2025-08-07', 'gpt-5-2025-10-01']);
+    const facts = someFacts({
+      reported: { tools: null, models },
+      egress: someEgress({ models: new Map([['gpt-5', 1]]) }),
+    });
+    expect(assess(manifest, facts).issues.map(({ property }) => property)).toEqual([
+      'model.undeclared.gpt-5',
+    ]);
+  });
+
+  test('does not change for a response that repeats the model of its request', () => {
+    const reported = { tools: null, models: null, requestedModels: new Set(['gpt-5']) };
     expect(assess(manifest, someFacts({ reported })).score).toBe(100);
-    expect(
-      assess(manifest, someFacts({ reported, egress: someEgress({ models: new Map([['gpt-4o', 1]]) }) }))
-        .score,
-    ).toBe(100);
+  });
+
+  test('does not change for a reported tool that an MCP server with an unknown list may have', () => {
+    const withServer = aManifest({
+      guardrails: { input: [{ type: 'pii-detector' }] },
+      mcp: { servers: [{ name: 'files', transport: 'stdio', command: 'files' }] },
+    });
+    const facts = someFacts({ reported: { tools: new Set(['read']), models: null } });
+    expect(assess(withServer, facts).score).toBe(100);
   });
 
   test('does not change for declared items that were never seen', () => {
@@ -52,6 +84,40 @@ describe('the score', () => {
     const unseenEgress = unseen === undefined ? [] : [{ ...unseen, verdict: 'unknown' as const }];
     expect(unseenEgress).toHaveLength(1);
     expect(issuesOf(someEgress({ census: { unseenEgress, unexplainedOpens: 99 } }))).toEqual(['100']);
+  });
+});
+
+describe('an agent that does not use its lane', () => {
+  const reported = { tools: null, models: new Set(['gpt-4o']), calls: new Map([['gpt-4o', 3]]) };
+  const found = (egress: EgressFacts, calls = reported.calls): string[] =>
+    assess(manifest, someFacts({ egress, reported: { ...reported, calls } })).issues.map(
+      ({ severity, property, description, recommendation }) =>
+        [severity, property, description, recommendation].join('; '),
+    );
+
+  test('has an issue that says what to do', () => {
+    expect(found(someEgress())).toEqual([
+      'medium; egress.lane-unused.openai; The agent reports 3 calls of the model gpt-4o, and its egress lane openai had no call since the sidecar started.; Let the client use the lane openai: remove a base URL from the code, or set it from OPENAI_BASE_URL or OPENAI_API_BASE. For a client that reads no variable, remove the lane and use platform.io/egress-connect.',
+    ]);
+    expect(found(someEgress({ lanes: ['compatible:gw'] }))).toEqual([
+      expect.stringContaining('or set it from the variable of the annotation platform.io/egress-lanes'),
+    ]);
+  });
+
+  test('has none after a call on the lane, below three reported calls, and without a lane of the vendor', () => {
+    expect(found(someEgress({ usedLanes: new Set(['openai']) }))).toEqual([]);
+    expect(found(someEgress(), new Map([['gpt-4o', 2]]))).toEqual([]);
+    expect(found(someEgress({ lanes: ['anthropic'] }))).toEqual([]);
+  });
+
+  test('names the lane that its connections bypass', () => {
+    const [unseen] = misbehavingEgress().census?.unseenEgress ?? [];
+    if (unseen === undefined) throw new Error('there is no address');
+    const past = { ...unseen, name: 'api.openai.com', lanes: ['openai'] };
+    const census = { unseenEgress: [past], unexplainedOpens: 0 };
+    expect(found(someEgress({ usedLanes: new Set(['openai']), census }))).toEqual([
+      'low; egress.unseen; The agent has connections that no lane, no declared host and no socket of the sidecar explains: 203.0.113.7:443 (api.openai.com, past lane openai).; Send the calls through the lane: let the client read the base URL from its variable, and remove a base URL from the code. Declare a host in spec.egress.hosts if the pod must connect to it directly.',
+    ]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { misbehavingEgress } from '../../testing/egress-facts.ts';
+import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
 import type { Check, CheckStatus } from '../facts/check.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
 import type { Facts, HttpAnswer } from '../facts/facts.ts';
@@ -26,6 +26,11 @@ const reported = (...checks: [id: string, status: CheckStatus][]): Case => [
     },
   },
 ];
+/** The agent reports the item as reachable, and the sidecar cannot reach it. */
+const contradicted = (id: string): Case => {
+  const [spec, facts] = reported([id, 'pass']);
+  return [spec, { ...facts, reach: new Map([[id, { state: 'unreachable', reason: 'connection refused' }]]) }];
+};
 const withoutBehavior = (requestsWithout: number): Case => [
   SPEC,
   { behavior: { sampled: 0, guardrailsInvoked: new Map(), requestsWithout } },
@@ -52,12 +57,21 @@ const FIRING: Readonly<Record<string, Case[]>> = {
     reported(),
   ],
   'env:<name>': [reported(['env:DB_URL', 'fail']), reported()],
-  'service:<name>': [reported(['service:db', 'fail']), reported(), reported(['service:db', 'skip'])],
+  'service:<name>': [
+    reported(['service:db', 'fail']),
+    reported(),
+    reported(['service:db', 'skip']),
+    contradicted('service:db'),
+  ],
   'tool:<name>': [reported(['tool:search', 'fail']), reported(), reported(['tool:search', 'skip'])],
-  'memory:<role>': [reported(['memory:backend', 'skip']), reported()],
-  'mcp:<name>': [reported(['mcp:files', 'skip']), reported()],
+  'memory:<role>': [reported(['memory:backend', 'skip']), reported(), contradicted('memory:backend')],
+  'mcp:<name>': [reported(['mcp:files', 'skip']), reported(), contradicted('mcp:files')],
   'guardrails.<where>.<type>': [observed(49), observed(79), observed(99), observed(100)],
   'guardrails.unreported': [withoutBehavior(99), withoutBehavior(100)],
+  'serving.errors': [
+    [{}, { behavior: { sampled: 0, guardrailsInvoked: new Map(), serving: { responses: 20, failed: 10 } } }],
+    [{}, { behavior: { sampled: 0, guardrailsInvoked: new Map(), serving: { responses: 20, failed: 9 } } }],
+  ],
   'policy.<reason>': [
     denied('monthly_cost_limit_exceeded'),
     denied('daily_token_limit_exceeded'),
@@ -65,10 +79,19 @@ const FIRING: Readonly<Record<string, Case[]>> = {
     denied('custom_reason'),
   ],
   'policy.not-loaded': [[{}, { policy: { state: 'not-loaded' } }]],
-  'tools.undeclared.<name>': [[SPEC, { egress: misbehavingEgress() }]],
+  'tools.undeclared.<name>': [
+    [SPEC, { egress: misbehavingEgress() }],
+    [{}, { reported: { tools: new Set(['drop']), models: null } }],
+  ],
   'model.undeclared.<id>': [[SPEC, { egress: misbehavingEgress() }]],
   'tokens.misreported': [[SPEC, { egress: misbehavingEgress() }]],
   'egress.unseen': [[SPEC, { egress: misbehavingEgress() }]],
+  'egress.lane-unused.<lane>': [
+    [
+      SPEC,
+      { egress: someEgress(), reported: { tools: null, models: null, calls: new Map([['gpt-4o', 3]]) } },
+    ],
+  ],
 };
 
 function severitiesOf(rule: GapRule, [spec, some]: Case): string[] {

@@ -254,6 +254,16 @@ describe("the agent's own report", () => {
     ]);
   });
 
+  test('is degraded while half of the responses of the agent are server errors', () => {
+    const behavior = { sampled: 0, guardrailsInvoked: new Map(), serving: { responses: 20, failed: 10 } };
+    expect(reportOf({}, { agentReport: { checks: [] }, behavior })).toMatchObject({
+      status: 'degraded',
+      checks: expect.arrayContaining([
+        expect.objectContaining({ id: 'agent:serving', status: 'fail', severity: 'warning' }),
+      ]),
+    });
+  });
+
   test('cannot set agent:upstream, which only the sidecar reports', () => {
     const report = reportOf(spec, {
       agentReport: { checks: [agentCheck('agent:upstream', 'pass')] },

@@ -1,3 +1,4 @@
+import { isFailing } from '../behavior/summarize-behavior.ts';
 import { WORST_FIRST, type Check } from '../facts/check.ts';
 import { criticalServiceIds } from '../facts/declared.ts';
 import type { AgentReport, Facts, InvalidReport, Reach } from '../facts/facts.ts';
@@ -14,10 +15,12 @@ import { healthStatusOf, severityOf, summaryOf } from './summarize.ts';
 export function check(manifest: Manifest, facts: Facts): HealthReport {
   const critical = criticalServiceIds(manifest);
   const checks = facts.agentReport === null ? ownChecks(manifest, facts) : agentChecks(facts.agentReport);
-  const rated = [...uniqueById(checks), ...upstreamCheck(facts.upstream)].map((each) => ({
-    ...each,
-    severity: severityOf(each, critical),
-  }));
+  const rated = [...uniqueById(checks), ...upstreamCheck(facts.upstream), ...servingCheck(facts)].map(
+    (each) => ({
+      ...each,
+      severity: severityOf(each, critical),
+    }),
+  );
   return {
     agentName: manifest.metadata.name,
     timestamp: facts.at.toISOString(),
@@ -70,6 +73,21 @@ function upstreamCheck(upstream: Reach | null): Check[] {
       category: 'service',
       severity: 'warning',
       ...reachOutcome(upstream, remediation),
+    },
+  ];
+}
+
+/** Only if it fails: without enough requests nothing is known, and other reports stay as they are. */
+function servingCheck({ behavior: { serving } }: Facts): Check[] {
+  if (!isFailing(serving)) return [];
+  return [
+    {
+      id: 'agent:serving',
+      category: 'service',
+      severity: 'warning',
+      status: 'fail',
+      message: `${serving.failed} of the last ${serving.responses} responses of the agent have a 5xx status`,
+      remediation: "Fix the errors in the agent's log.",
     },
   ];
 }

@@ -92,10 +92,13 @@ const shortText = text({ max: MAX_NAME, cut: true });
 
 type LooseRow = Loose<MatrixRow, 'kind' | 'verdict'>;
 
-const row: Field<LooseRow> = object({
-  ...{ kind: code, name: shortText, verdict: code },
-  ...{ declared: nullable(flag), reported: nullable(flag), observed: nullable(flag) },
-});
+const row: Field<LooseRow> = object(
+  {
+    ...{ kind: code, name: shortText, verdict: code },
+    ...{ declared: nullable(flag), reported: nullable(flag), observed: nullable(flag) },
+  },
+  { amount: number({ min: 0, max: Number.MAX_SAFE_INTEGER }) },
+);
 
 const isKnownRow = (each: LooseRow): each is MatrixRow =>
   MATRIX_KINDS.some((kind) => kind === each.kind) && VERDICTS.some((verdict) => verdict === each.verdict);
@@ -104,14 +107,17 @@ const UNSEEN_VERDICTS: readonly string[] = ['undeclared', 'unknown'] satisfies U
 
 type LooseUnseen = Loose<UnseenEgress, 'verdict'>;
 
-const unseen: Field<LooseUnseen> = object({
-  // Longer than every IPv6 address.
-  address: text({ max: 64 }),
-  port: integer({ min: 0, max: 65_535 }),
-  name: nullable(shortText),
-  verdict: code,
-  ...{ firstSeen: isoTime, lastSeen: isoTime, count },
-});
+const unseen: Field<LooseUnseen> = object(
+  {
+    // Longer than every IPv6 address.
+    address: text({ max: 64 }),
+    port: integer({ min: 0, max: 65_535 }),
+    name: nullable(shortText),
+    verdict: code,
+    ...{ firstSeen: isoTime, lastSeen: isoTime, count },
+  },
+  { lanes: names(MAX_REPORT.lanesOfUnseen) },
+);
 
 const isKnownUnseen = (each: LooseUnseen): each is UnseenEgress => UNSEEN_VERDICTS.includes(each.verdict);
 

@@ -87,3 +87,21 @@ export function quantity(
     pattern: '^[0-9.]+[A-Za-z0-9+-]*$',
   };
 }
+
+/** The value of a limit that is not set. */
+export const NO_LIMIT = 'none';
+
+/** A limit that may be absent. */
+export function optionalLimit(kind: AnnotationKind<string>): AnnotationKind<string> {
+  return {
+    ...kind,
+    allowed: `${kind.allowed}, or ${NO_LIMIT}`,
+    read: (raw) => (raw === NO_LIMIT ? textOf(raw, true) : kind.read(raw)),
+    cel: `v == '${NO_LIMIT}' || ${kind.cel}`,
+  };
+}
+
+/** Whether a request of a resource is over its limit. */
+export function isOverLimit(request: string, limit: string): boolean {
+  return limit !== NO_LIMIT && (parseQuantity(request) ?? 0) > (parseQuantity(limit) ?? 0);
+}

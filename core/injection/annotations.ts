@@ -4,9 +4,18 @@ import { VENDOR_LANES } from '../egress/lane-variables.ts';
 import { GRADES } from '../gap/gap.ts';
 import { POLICY_MODES } from '../policy/engine.ts';
 import { quoted } from '../untrusted/quoted.ts';
-import { boolean, integer, matching, oneOf, quantity, type AnnotationKind } from './annotation-kinds.ts';
+import {
+  boolean,
+  integer,
+  matching,
+  NO_LIMIT,
+  oneOf,
+  optionalLimit,
+  quantity,
+  type AnnotationKind,
+} from './annotation-kinds.ts';
 import { CONNECT_MODES } from './egress.ts';
-import { DNS_LABEL, DNS_SUBDOMAIN } from './names.ts';
+import { CA_ANNOTATION, DNS_LABEL, DNS_SUBDOMAIN, INJECTED_ANNOTATION, RETRY_ANNOTATION } from './names.ts';
 
 /**
  * One pod annotation. The parser, the rejection message, the guard and the reference page are made from it. An annotation with
@@ -90,17 +99,18 @@ export const ANNOTATIONS = {
     ...cpu,
     chart: {
       path: 'sidecar.resources.requests.cpu',
-      default: '25m',
+      default: '5m',
       variable: 'SIDECAR_CPU_REQUEST',
     },
   },
   cpuLimit: {
     name: 'platform.io/sidecar-cpu-limit',
-    summary: 'The CPU limit of the sidecar.',
-    ...cpu,
+    summary:
+      'The CPU limit of the sidecar. With `none`, the sidecar uses idle CPU of the node; its request is its share under load.',
+    ...optionalLimit(cpu),
     chart: {
       path: 'sidecar.resources.limits.cpu',
-      default: '1',
+      default: NO_LIMIT,
       variable: 'SIDECAR_CPU_LIMIT',
     },
   },
@@ -213,6 +223,22 @@ export const ANNOTATIONS = {
     ...integer(0, 100),
   },
 } as const satisfies Readonly<Record<string, AnnotationRow<unknown>>>;
+
+/** The start of every annotation of the product. */
+export const ANNOTATION_PREFIX = 'platform.io/';
+
+/** The product's annotations that workloads and pods carry for other reasons. */
+export const OTHER_ANNOTATIONS: readonly string[] = [INJECTED_ANNOTATION, CA_ANNOTATION, RETRY_ANNOTATION];
+
+const KNOWN: ReadonlySet<string> = new Set([
+  ...Object.values(ANNOTATIONS).map(({ name }) => name),
+  ...OTHER_ANNOTATIONS,
+]);
+
+/** Whether the key starts like an annotation of the product, in any case, but is none. */
+export function isUnknownAnnotation(key: string): boolean {
+  return key.toLowerCase().startsWith(ANNOTATION_PREFIX) && !KNOWN.has(key);
+}
 
 type Rows = typeof ANNOTATIONS;
 type ValueOf<R> = R extends AnnotationKind<infer T> ? T : never;

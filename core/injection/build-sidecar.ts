@@ -1,3 +1,4 @@
+import { NO_LIMIT } from './annotation-kinds.ts';
 import { DEFAULTED, type AnnotationDefaults } from './annotations.ts';
 import { EGRESS_CA_FILE, egressCaOf, egressVariables, type EgressPlan } from './egress.ts';
 import {
@@ -104,7 +105,10 @@ export const DEFAULTED_VARIABLES = DEFAULTED.flatMap(([key, { chart, pattern }])
 export function resourcesOf(resources: SidecarResources): NonNullable<Container['resources']> {
   return {
     requests: { cpu: resources.cpuRequest, memory: resources.memoryRequest },
-    limits: { cpu: resources.cpuLimit, memory: resources.memoryLimit },
+    limits: {
+      ...(resources.cpuLimit !== NO_LIMIT && { cpu: resources.cpuLimit }),
+      memory: resources.memoryLimit,
+    },
   };
 }
 

@@ -20,6 +20,8 @@ const ENGINE = {
   resources: { cpuRequest: '10m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
 };
 const annotated = (annotations: Record<string, string>): Pod => optedInPod({ annotations });
+const manyLabels = (count: number): Record<string, string> =>
+  Object.fromEntries([...Array(count).keys()].map((n) => [`l-${n}`, 'x']));
 const agent2 = { name: 'web', image: 'web:1', ports: [{ name: 'http', containerPort: 9000 }] };
 
 const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
@@ -105,6 +107,8 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
     optedInPod({ metadata: { labels: { 'platform.io/agent': 'chat' } } }),
     ['inject'],
   ],
+  ['too many labels', optedInPod({ metadata: { labels: manyLabels(99) } }), ['refuse', 'too-many-labels']],
+  ['the most labels', optedInPod({ metadata: { labels: manyLabels(98) } }), ['inject']],
   [
     'an unknown agent container',
     annotated({ 'platform.io/agent-container': 'agnet' }),
@@ -205,9 +209,10 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
   ],
   [
     'a CPU limit under the default request',
-    annotated({ 'platform.io/sidecar-cpu-limit': '10m' }),
+    annotated({ 'platform.io/sidecar-cpu-limit': '4m' }),
     ['refuse', 'request-over-limit'],
   ],
+  ['a large CPU request without a limit', annotated({ 'platform.io/sidecar-cpu-request': '64' }), ['inject']],
   [
     'request and limit raised together',
     annotated({ 'platform.io/sidecar-memory-request': '1Gi', 'platform.io/sidecar-memory-limit': '1024Mi' }),
@@ -298,7 +303,7 @@ test('the plan uses the defaults of the installation', () => {
       egress: { lanes: [], mode: null, failMode: null, caConfigMap: null, connect: 'off', census: true },
       ...DEFAULTS,
       ...{ mode: 'track', logLevel: 'info' },
-      ...{ cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
+      ...{ cpuRequest: '5m', cpuLimit: 'none', memoryRequest: '96Mi', memoryLimit: '192Mi' },
     },
     warnings: [],
   });

@@ -2,6 +2,7 @@ import {
   annotationDefaults,
   ANNOTATIONS,
   describeAnnotationProblem,
+  isUnknownAnnotation,
   readAnnotations,
   type AnnotationValues,
 } from './annotations.ts';
@@ -12,7 +13,7 @@ import { DEFAULT_EGRESS, proxyOfLanes, routeEgress } from './egress.ts';
 import type { InjectionPlan } from './build-sidecar.ts';
 import { withoutInjection, type Target } from './inject.ts';
 import { parseInjected } from './injected.ts';
-import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
+import { meshWarnings } from './mesh-ports.ts';
 import { ownOtlpVariable } from './otlp.ts';
 import type { Container, Pod } from './pod.ts';
 import { rejectionsOf, type Rejection, type Subject } from './rejections.ts';
@@ -72,7 +73,12 @@ export function decide(pod: Pod, settings: InjectionSettings): Decision {
     record,
     spec: plain.spec,
     agent,
-    warnings: [...unknownAnnotations(annotations), ...otlpWarnings(subject), ...egressWarnings(agent, plan)],
+    warnings: [
+      ...unknownAnnotations(annotations),
+      ...otlpWarnings(subject),
+      ...egressWarnings(agent, plan),
+      ...meshWarnings(pod, plan, settings),
+    ],
   };
 }
 
@@ -102,22 +108,12 @@ function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettin
   return { pod, settings, values, agentName, agent, plan };
 }
 
-/** The annotations that configure injection, and the product's annotations that pods carry for other reasons. */
-const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
-  ...Object.values(ANNOTATIONS).map((row) => row.name),
-  INJECTED_ANNOTATION,
-  CA_ANNOTATION,
-  'platform.io/retry',
-]);
-
 /** The API server returns at most 4 KiB of warnings to a client, from all sources together. */
 const MAX_WARNINGS = 5;
 
 /** Without these warnings, a misspelt annotation would be ignored silently. */
 function unknownAnnotations(annotations: Readonly<Record<string, string>>): string[] {
-  const unknown = Object.keys(annotations).filter(
-    (name) => name.startsWith('platform.io/') && !KNOWN_ANNOTATIONS.has(name),
-  );
+  const unknown = Object.keys(annotations).filter(isUnknownAnnotation);
   const warnings = unknown
     .slice(0, MAX_WARNINGS)
     .map((name) => `annotation ${quoted(name).slice(1, -1)} is not known to the injector and has no effect`);

@@ -17,6 +17,7 @@ const opted = { 'platform.io/inject': 'true' };
 const pod = (hasSidecar: boolean, annotations: Record<string, string>) => ({
   hasSidecar,
   optedIn: optsIn(annotations),
+  hasKnownCa: annotations['platform.io/ca'] === undefined ? null : annotations['platform.io/ca'] === 'own',
   injected: parseInjected({ annotations }),
 });
 
@@ -26,7 +27,10 @@ const CASES: [string, boolean, Record<string, string>, DriftReason | null][] = [
   ['with an invalid annotation value', false, { 'platform.io/inject': 'yes' }, 'sidecar-missing'],
   ['without an annotation and without a sidecar', false, {}, 'not-opted-in'],
   ['opted out without a sidecar', false, { 'platform.io/inject': 'false' }, 'not-opted-in'],
-  ['with a manually added sidecar', true, {}, null],
+  ['with a manually added sidecar', true, {}, 'not-injected'],
+  ['that opted out later', true, { 'platform.io/inject': 'false', ...record('1', 'c') }, 'not-injected'],
+  ['with another CA', true, { ...opted, ...record('1', 'c'), 'platform.io/ca': 'other' }, 'ca-unknown'],
+  ['with a manually added sidecar and another CA', true, { 'platform.io/ca': 'other' }, 'ca-unknown'],
   ['opted in, with a sidecar but no record', true, opted, 'record-missing'],
   ['opted in, with an invalid record', true, { ...opted, 'platform.io/injected': '{' }, 'record-missing'],
   ['with an older version', true, { ...opted, ...record('0', 'c') }, 'version-outdated'],

@@ -10,6 +10,10 @@ export const DRIFT_SUMMARIES = {
     'the pod opts in but has no sidecar: it was admitted while the injector was unavailable or not yet installed',
   'not-opted-in':
     'the pod has the agent label but neither a sidecar nor `platform.io/inject: "true"`: the injector admits it unchanged',
+  'ca-unknown':
+    'the CA in `platform.io/ca` is not the CA of the control plane, which rejects the reports of the pod: the pod is older than the CA, or its author set the CA',
+  'not-injected':
+    'the pod has a sidecar but not `platform.io/inject: "true"`: its author added the sidecar, or removed the annotation later',
   'record-missing':
     'the pod has a sidecar but no annotation `platform.io/injected`: the version and settings of the injection are unknown',
   'version-outdated': 'another version of the product injected the sidecar',
@@ -29,6 +33,8 @@ export interface DriftingPod {
   /** By `optsIn`. */
   optedIn: boolean;
   hasSidecar: boolean;
+  /** Whether the pod trusts only CAs of the installation; absent, null: unknown. */
+  hasKnownCa?: boolean | null;
   /** By `parseInjected`. */
   injected: Pick<Injected, 'version' | 'config'> | null;
 }
@@ -40,7 +46,8 @@ export interface DriftingPod {
  * |---|---|---|---|
  * | none | absent, `"false"` | | not-opted-in |
  * | none | anything else | | sidecar-missing |
- * | present | absent, `"false"` | | null: the sidecar was not injected by the injector |
+ * | present, of an unknown CA | | | ca-unknown |
+ * | present | absent, `"false"` | | not-injected |
  * | present | anything else | none | record-missing |
  * | present | anything else | of another version | version-outdated |
  * | present | anything else | of other settings | configuration-outdated |
@@ -48,11 +55,12 @@ export interface DriftingPod {
  * @param installed null: unknown, so no pod counts as outdated
  */
 export function driftOf(
-  { optedIn, hasSidecar, injected }: DriftingPod,
+  { optedIn, hasSidecar, hasKnownCa, injected }: DriftingPod,
   installed: Installed | null,
 ): DriftReason | null {
-  if (!optedIn) return hasSidecar ? null : 'not-opted-in';
-  if (!hasSidecar) return 'sidecar-missing';
+  if (!hasSidecar) return optedIn ? 'sidecar-missing' : 'not-opted-in';
+  if (hasKnownCa === false) return 'ca-unknown';
+  if (!optedIn) return 'not-injected';
   if (injected === null) return 'record-missing';
   if (installed === null) return null;
   if (injected.version !== installed.version) return 'version-outdated';

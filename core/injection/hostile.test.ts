@@ -4,6 +4,7 @@ import fc, { anyCharacter, runs } from '../../testing/properties.ts';
 import { ANNOTATIONS } from './annotations.ts';
 import { decide } from './decide.ts';
 import { inject } from './inject.ts';
+import { parseInjected } from './injected.ts';
 import type { Pod } from './pod.ts';
 
 const settings = injectionSettings({ allowedImages: ['good.example/sidecar:1'] });
@@ -167,3 +168,19 @@ function structureOf({ metadata, ...pod }: Pod): string[] {
   const { annotations: _annotations, ...rest } = metadata ?? {};
   return paths({ ...pod, metadata: rest }, '').filter((path) => !path.includes('/ports/'));
 }
+
+test('a record with more entries than an injection writes is not valid', () => {
+  const record = { version: '1', config: 'c', agent: { container: 'agent', port: 8000 }, ownLabel: false };
+  const parsed = (restore: number, env: number) =>
+    parseInjected({
+      annotations: {
+        'platform.io/injected': JSON.stringify({
+          ...record,
+          restore: Array(restore).fill(['ports/0/name', 'http']),
+          env: Array(env).fill(['A', 'x']),
+        }),
+      },
+    });
+  expect(parsed(1_000, 1_000)).toMatchObject(record);
+  expect([parsed(1_001, 0), parsed(0, 1_001)]).toEqual([null, null]);
+});

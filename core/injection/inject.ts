@@ -10,6 +10,7 @@ import {
   OWN_CONTAINERS,
   OWN_VOLUMES,
 } from './names.ts';
+import { excludePorts, restorePorts } from './mesh-ports.ts';
 import { addOtlpVariables, removeOtlpVariables } from './otlp.ts';
 import type { Container, Pod, PodMetadata, PodSpec, Quantities } from './pod.ts';
 import { restoreVariables, writeVariables } from './rewrite-variables.ts';
@@ -35,7 +36,9 @@ export function inject(pod: Pod, { plan, record, spec, agent }: Target, settings
   const unnamed = removePortNames(agent, plan.agentPort);
   const traced = plan.otlp ? addOtlpVariables(unnamed.container) : unnamed.container;
   const { container, record: env } = writeVariables(traced, routeEgress(traced, plan.egress).written);
+  const isSameCall = record?.config === settings.configHash;
   const own = [...buildEngine(plan, settings), buildSidecar(plan, traced, unnamed.names, settings)];
+  const { annotations, before } = excludePorts(metadata?.annotations ?? {}, plan, settings);
   const injected: Injected = {
     version: settings.version,
     config: settings.configHash,
@@ -43,6 +46,7 @@ export function inject(pod: Pod, { plan, record, spec, agent }: Target, settings
     restore: unnamed.restore,
     ...(traced !== unnamed.container && { otlp: true }),
     ...(env.length > 0 && { env }),
+    ...(Object.keys(before).length > 0 && { excludedPorts: before }),
     ownLabel: metadata?.labels?.[AGENT_LABEL] !== undefined,
     ...(metadata?.labels?.[NAME_LABEL] !== undefined && { ownNameLabel: true }),
   };
@@ -52,7 +56,7 @@ export function inject(pod: Pod, { plan, record, spec, agent }: Target, settings
       ...metadata,
       labels: { ...metadata?.labels, [AGENT_LABEL]: plan.agentName, [NAME_LABEL]: plan.agentName },
       annotations: {
-        ...metadata?.annotations,
+        ...annotations,
         [INJECTED_ANNOTATION]: JSON.stringify(injected),
         ...(settings.ca !== null && { [CA_ANNOTATION]: settings.ca }),
       },
@@ -62,7 +66,7 @@ export function inject(pod: Pod, { plan, record, spec, agent }: Target, settings
       containers: spec.containers.map((each) => (each === agent ? container : each)),
       // First in the list: the sidecar then starts before every other init container and ends after all of them.
       initContainers: [
-        ...(record ? own.map((container) => keepOtherResources(container, pod)) : own),
+        ...(record ? own.map((container) => keepOtherResources(container, pod, isSameCall)) : own),
         ...(spec.initContainers ?? []),
       ],
       volumes: [...(spec.volumes ?? []), ...buildVolumes(plan, settings), ...buildEngineVolumes(settings)],
@@ -71,14 +75,16 @@ export function inject(pod: Pod, { plan, record, spec, agent }: Target, settings
 }
 
 /**
- * Between two calls of the webhook, the API server adds the defaults of a LimitRange to the injected containers. CPU and
- * memory keep the injector's values. `ephemeral-storage` is kept, because the LimitRange may require it.
+ * Between two calls of the webhook, the API server adds the defaults of a LimitRange to the injected containers. What the
+ * injector sets keeps its value. `ephemeral-storage` is kept, because the LimitRange may require it, and so is the CPU limit, unless
+ * the earlier injection had other settings and may have set it itself.
  */
-function keepOtherResources(container: Container, before: Pod): Container {
+function keepOtherResources(container: Container, before: Pod, isSameCall: boolean): Container {
+  const kept = ['ephemeral-storage', ...(isSameCall ? ['cpu'] : [])];
   const resources = before.spec.initContainers?.find(({ name }) => name === container.name)?.resources;
   if (!resources) return container;
   const keep = (given: Quantities | undefined, own: Quantities | undefined): Quantities => ({
-    ...Object.fromEntries(Object.entries(given ?? {}).filter(([name]) => name === 'ephemeral-storage')),
+    ...Object.fromEntries(Object.entries(given ?? {}).filter(([name]) => kept.includes(name))),
     ...own,
   });
   return {
@@ -110,7 +116,10 @@ function plainMetadata(metadata: PodMetadata, injected: Injected): PodMetadata {
     ...(injected.ownLabel ? [] : [AGENT_LABEL]),
     ...(injected.ownNameLabel === true ? [] : [NAME_LABEL]),
   ]);
-  const plainAnnotations = without(annotations, [INJECTED_ANNOTATION, CA_ANNOTATION]);
+  const plainAnnotations = restorePorts(
+    without(annotations, [INJECTED_ANNOTATION, CA_ANNOTATION]),
+    injected.excludedPorts ?? {},
+  );
   return {
     ...rest,
     ...(Object.keys(plainLabels).length > 0 && { labels: plainLabels }),

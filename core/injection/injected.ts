@@ -20,6 +20,8 @@ export interface Injected {
   otlp?: boolean;
   /** The variables of the agent's container that send its calls to the lanes. */
   env?: WrittenRecord[];
+  /** The values that annotations of service meshes with excluded ports had before the injection. */
+  excludedPorts?: Record<string, string>;
   /** The pod had the agent label before the injection. */
   ownLabel: boolean;
   /** The pod had the label with the agent's name before the injection. */
@@ -30,6 +32,9 @@ export interface Injected {
 const RESTORABLE =
   /^(ports\/\d{1,4}\/name|(livenessProbe|readinessProbe|startupProbe|lifecycle\/postStart|lifecycle\/preStop)\/(httpGet|tcpSocket)\/port)$/;
 
+/** More than an injection writes. Each entry is searched in all variables or ports of the container. */
+const MAX_ENTRIES = 1_000;
+
 /** The parsed annotation; null if the pod was not injected or the value is not a valid record. */
 export function parseInjected(metadata: PodMetadata | undefined): Injected | null {
   const text = metadata?.annotations?.[INJECTED_ANNOTATION];
@@ -39,7 +44,7 @@ export function parseInjected(metadata: PodMetadata | undefined): Injected | nul
 
 function isInjected(value: unknown): value is Injected {
   if (!isRecord(value)) return false;
-  const { version, config, agent, restore, otlp, env, ownLabel, ownNameLabel } = value;
+  const { version, config, agent, restore, otlp, env, excludedPorts, ownLabel, ownNameLabel } = value;
   return (
     typeof version === 'string' &&
     typeof config === 'string' &&
@@ -47,13 +52,18 @@ function isInjected(value: unknown): value is Injected {
     typeof agent['container'] === 'string' &&
     typeof agent['port'] === 'number' &&
     Array.isArray(restore) &&
+    restore.length <= MAX_ENTRIES &&
     restore.every(isRestore) &&
     (otlp === undefined || typeof otlp === 'boolean') &&
-    (env === undefined || (Array.isArray(env) && env.every(isWrittenRecord))) &&
+    (env === undefined || (Array.isArray(env) && env.length <= MAX_ENTRIES && env.every(isWrittenRecord))) &&
+    (excludedPorts === undefined || isTextMap(excludedPorts)) &&
     typeof ownLabel === 'boolean' &&
     (ownNameLabel === undefined || typeof ownNameLabel === 'boolean')
   );
 }
+
+const isTextMap = (value: unknown): boolean =>
+  isRecord(value) && Object.values(value).every((text) => typeof text === 'string');
 
 function isRestore(value: unknown): value is Restore {
   return (

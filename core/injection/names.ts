@@ -12,9 +12,13 @@ export const OWN_CONTAINERS: readonly string[] = [
 export const AGENT_LABEL = 'platform.io/agent';
 /** Selects the pods of an agent, also those of `platform generate`. It proves nothing: every pod may have it. */
 export const NAME_LABEL = 'platform.io/agent-name';
+/** Of an injected pod, because the operator keeps them in memory. The guard has the same maximum. */
+export const MAX_LABELS = 100;
 export const INJECTED_ANNOTATION = 'platform.io/injected';
 /** Contains the product's CA certificates (PEM); a downward API volume mounts them into the pod as a file. */
 export const CA_ANNOTATION = 'platform.io/ca';
+/** On a controller whose pods were rejected while the injector was unavailable: a change makes it retry immediately. */
+export const RETRY_ANNOTATION = 'platform.io/retry';
 
 export const VOLUMES = {
   manifest: 'platform-manifest',
@@ -64,3 +68,5 @@ export const isDnsSubdomain = (text: string): boolean => text.length <= 253 && D
 
 /** The exit code of a process whose port is already in use. The operator detects port conflicts of sidecars by it. */
 export const PORT_TAKEN_EXIT_CODE = 98;
+/** The exit code of a sidecar that cannot use its manifest (EX_DATAERR). The operator shows its termination message. */
+export const MANIFEST_INVALID_EXIT_CODE = 65;

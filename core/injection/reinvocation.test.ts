@@ -4,11 +4,12 @@ import { decide } from './decide.ts';
 import { inject, uninject } from './inject.ts';
 import { SIDECAR_CONTAINER } from './names.ts';
 import type { Container, Pod } from './pod.ts';
+import type { InjectionSettings } from './settings.ts';
 
-function injected(pod: Pod): Pod {
-  const decision = decide(pod, injectionSettings());
+function injected(pod: Pod, settings = injectionSettings()): Pod {
+  const decision = decide(pod, settings);
   if (decision.action !== 'inject') throw new Error(`not injected: ${JSON.stringify(decision)}`);
-  return inject(pod, decision, injectionSettings());
+  return inject(pod, decision, settings);
 }
 
 /** The pod with a changed sidecar, as if an admission plugin had changed it between two calls. */
@@ -20,19 +21,34 @@ function betweenCalls(pod: Pod, change: (sidecar: Container) => void): Pod {
   return changed;
 }
 
-test("keeps a LimitRange's ephemeral-storage, but not its CPU and memory", () => {
-  const again = betweenCalls(injected(optedInPod()), (sidecar) => {
-    sidecar.resources = {
-      requests: { ...sidecar.resources?.requests, 'ephemeral-storage': '1Gi' },
-      limits: { ...sidecar.resources?.limits, cpu: '32', 'ephemeral-storage': '2Gi' },
-    };
+/** The pod after a LimitRange with defaults, and a second call. */
+const withDefaults = (settings: InjectionSettings) =>
+  injected(
+    betweenCalls(injected(optedInPod(), settings), (sidecar) => {
+      sidecar.resources = {
+        requests: { ...sidecar.resources?.requests, 'ephemeral-storage': '1Gi' },
+        limits: { ...sidecar.resources?.limits, cpu: '32', memory: '1Gi', 'ephemeral-storage': '2Gi' },
+      };
+    }),
+    settings,
+  );
+
+test.each([
+  ['1', '1'],
+  ['none', '32'],
+])("keeps a LimitRange's ephemeral-storage; with the CPU limit %s its CPU limit is %s", (cpuLimit, cpu) => {
+  const again = withDefaults(injectionSettings({ cpuLimit }));
+  expect(again.spec.initContainers?.[0]?.resources).toEqual({
+    requests: { 'ephemeral-storage': '1Gi', cpu: '5m', memory: '96Mi' },
+    limits: { 'ephemeral-storage': '2Gi', cpu, memory: '192Mi' },
   });
-  const sidecar = injected(again).spec.initContainers?.[0];
-  expect(sidecar?.resources).toEqual({
-    requests: { 'ephemeral-storage': '1Gi', cpu: '25m', memory: '96Mi' },
-    limits: { 'ephemeral-storage': '2Gi', cpu: '1', memory: '192Mi' },
-  });
-  expect(injected(injected(again))).toEqual(injected(again));
+  expect(injected(again, injectionSettings({ cpuLimit }))).toEqual(again);
+});
+
+test('removes the CPU limit of an earlier injection with other settings', () => {
+  const before = injected(optedInPod(), injectionSettings({ cpuLimit: '1', configHash: 'other' }));
+  expect(before.spec.initContainers?.[0]?.resources?.limits).toEqual({ cpu: '1', memory: '192Mi' });
+  expect(injected(before).spec.initContainers?.[0]?.resources?.limits).toEqual({ memory: '192Mi' });
 });
 
 test('reverts all other changes of the sidecar', () => {

@@ -1,4 +1,5 @@
 import type { AgentName } from './agent-name.ts';
+import { isOverLimit } from './annotation-kinds.ts';
 import { ANNOTATIONS, type AnnotationValues } from './annotations.ts';
 import type { InjectionPlan } from './build-sidecar.ts';
 import { repeatedIn } from '../egress/lane-annotation.ts';
@@ -11,6 +12,7 @@ import {
   EGRESS_PORT,
   ENGINE_HEALTH_PORT,
   ENGINE_PORT,
+  MAX_LABELS,
   NAME_LABEL,
   OTLP_PORT,
   OWN_CONTAINERS,
@@ -19,7 +21,6 @@ import {
   SIDECAR_CONTAINER,
 } from './names.ts';
 import type { Container, Pod } from './pod.ts';
-import { parseQuantity } from './quantity.ts';
 import { namesOfPort } from './routing.ts';
 import { quoted } from '../untrusted/quoted.ts';
 import type { InjectionSettings } from './settings.ts';
@@ -104,6 +105,15 @@ const REJECTIONS = {
       return found === undefined
         ? null
         : `label ${found}: ${quoted(labels[found] ?? '')} is not the agent's name "${agentName.name}": remove the label, or set annotation ${ANNOTATIONS.agentName.name} to it`;
+    },
+  },
+  'too-many-labels': {
+    summary: `the pod has more than ${MAX_LABELS} labels, with those that injection adds`,
+    problems: ({ pod }) => {
+      const count = new Set([...Object.keys(pod.metadata?.labels ?? {}), AGENT_LABEL, NAME_LABEL]).size;
+      return count > MAX_LABELS
+        ? `the pod of an agent may have at most ${MAX_LABELS} labels, and this pod would have ${count}: remove labels`
+        : null;
     },
   },
   'container-unknown': {
@@ -246,7 +256,7 @@ function belowMinimum(key: keyof AnnotationValues, value: string | number, minim
 }
 
 function requestOverLimit(resource: 'cpu' | 'memory', request: string, limit: string): string[] {
-  return (parseQuantity(request) ?? 0) > (parseQuantity(limit) ?? 0)
+  return isOverLimit(request, limit)
     ? [
         `the sidecar's ${resource} request ${request} is over its limit ${limit}: set both platform.io/sidecar-${resource}-request and platform.io/sidecar-${resource}-limit`,
       ]

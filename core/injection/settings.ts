@@ -3,7 +3,7 @@ import type { Grade } from '../gap/gap.ts';
 import type { ProofWrites } from '../proof/proof.ts';
 import type { AnnotationDefaults } from './annotations.ts';
 
-/** Requests and limits as Kubernetes quantities. */
+/** Requests and limits as Kubernetes quantities; `cpuLimit` may be `NO_LIMIT`. */
 export interface SidecarResources {
   cpuRequest: string;
   cpuLimit: string;

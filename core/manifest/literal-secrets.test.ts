@@ -20,6 +20,7 @@ test('every secret of the schema is recognized by its name', () => {
 test.each([
   ['spec.model.apiKey', 'x', true],
   ['spec.model.apiKey', '$env:KEY', false],
+  ['spec.model.apiKey', 'none', false],
   ['spec.model.id', 'gpt-4o', false],
   ['spec.observability.tracing.publicKey', 'pk-lf-1', true],
   ['spec.mcp.servers[0].env.API_TOKEN', 'x', true],

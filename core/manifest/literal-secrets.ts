@@ -1,5 +1,4 @@
 import { isRecord } from '../untrusted/fields.ts';
-import type { Manifest } from './manifest.ts';
 import { referenceOf } from './references.ts';
 import { holdsPassword } from './wording.ts';
 import { formatPath, type PathToken } from './yaml-tree.ts';
@@ -19,11 +18,14 @@ const KEY_NAME = /key$/i;
 /** Not a secret for its vendor, but only of use together with one. */
 const PUBLIC_KEY = 'publicKey';
 
+/** `none`: the required key of a model whose provider needs no key. */
+const NO_KEY: ReadonlySet<string> = new Set(['', 'none']);
+
 type Path = readonly PathToken[];
 
 /** Whether the value at a path is a secret that is written into the manifest. Never show such a value. */
 export function isLiteralSecret(path: Path, value: unknown): boolean {
-  if (typeof value !== 'string' || value === '' || referenceOf(value) !== null) return false;
+  if (typeof value !== 'string' || NO_KEY.has(value) || referenceOf(value) !== null) return false;
   const name = path.at(-1);
   if (typeof name === 'string' && (SECRET_WORD.test(name) || KEY_NAME.test(name))) return true;
   return KEY.test(value) || ASSIGNED.test(value) || holdsUnmaskedPassword(value);
@@ -42,8 +44,8 @@ function holdsUnmaskedPassword(value: string): boolean {
   return colon >= 0 && !/\s/.test(login) && /[:/]/.test(login.slice(colon + 1));
 }
 
-/** The paths of all secrets that are written into the manifest, except public keys and values under `x-` keys. */
-export function literalSecrets(manifest: Manifest): string[] {
+/** The paths of all secrets that are written into a manifest, valid or not, except public keys and values under `x-` keys. */
+export function literalSecrets(manifest: unknown): string[] {
   return pathsIn(manifest, []).map(formatPath);
 }
 

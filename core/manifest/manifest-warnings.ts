@@ -39,7 +39,8 @@ function nameWarnings(name: string): string[] {
   ];
 }
 
-function secretWarnings(manifest: Manifest): ManifestWarning[] {
+/** The secrets that are written into a manifest, which need not be valid. */
+export function secretWarnings(manifest: unknown): ManifestWarning[] {
   const message =
     'a secret is written into the manifest; replace it by a reference, such as $env:VAR or $secret:name, and revoke it';
   return literalSecrets(manifest).map((path) => ({ path, message }));

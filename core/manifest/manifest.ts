@@ -246,7 +246,10 @@ export interface ManifestProblem {
   suggestion?: string;
 }
 
-export type ParsedManifest = { ok: true; manifest: Manifest } | { ok: false; problems: ManifestProblem[] };
+export type ParsedManifest =
+  | { ok: true; manifest: Manifest }
+  /** `warnings`: the secrets in a file that has problems as well. */
+  | { ok: false; problems: ManifestProblem[]; warnings?: ManifestProblem[] };
 
 /** The default paths of the agent's endpoints, for a manifest that declares no path. */
 export const DEFAULT_PATHS = { health: '/health', capabilities: '/capabilities' } as const;

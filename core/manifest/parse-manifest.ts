@@ -3,6 +3,8 @@ import { referenceProblems, uniquenessProblems } from './content-problems.ts';
 import type { Manifest, ManifestProblem, ParsedManifest } from './manifest.ts';
 import { MANIFEST_API_VERSION, MANIFEST_KIND } from './schema.ts';
 import { nearest } from './nearest.ts';
+import { secretWarnings } from './manifest-warnings.ts';
+import { parsePath } from './position.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { RELATED_FORMATS } from './related-formats.ts';
 import { quoted } from './wording.ts';
@@ -30,7 +32,7 @@ export function parseManifest(text: string): ParsedManifest {
   if (root.members === undefined)
     return rejected(`must be an object with apiVersion, kind, metadata and spec; got ${kindOf(root)}`);
   const foreign = foreignProblem(root, place);
-  if (foreign !== null) return { ok: false, problems: [foreign] };
+  if (foreign !== null) return { ok: false, problems: [foreign], ...secretsOf(root, place) };
   const problems = onePerPlace([
     ...tree.problems,
     ...referenceProblems(root, place),
@@ -38,7 +40,7 @@ export function parseManifest(text: string): ParsedManifest {
     ...uniquenessProblems(root, place),
     ...constraintProblems(root, place),
   ]);
-  if (problems.length > 0) return { ok: false, problems: inOrder(problems) };
+  if (problems.length > 0) return { ok: false, problems: inOrder(problems), ...secretsOf(root, place) };
   return { ok: true, manifest: root.value as Manifest };
 }
 
@@ -48,6 +50,15 @@ function rejected(message: string): ParsedManifest {
 
 function kindOf(root: Located): string {
   return root.items === undefined ? 'plain text' : 'a list';
+}
+
+/** A secret in the file must be revoked, whatever else is wrong. */
+function secretsOf(root: Located, place: Place): { warnings?: ManifestProblem[] } {
+  const warnings = secretWarnings(root.value).map((warning) => ({
+    ...warning,
+    ...place(keyOffsetAt(root, parsePath(warning.path))),
+  }));
+  return warnings.length === 0 ? {} : { warnings };
 }
 
 /** Two rules can reject the same value. Only the first problem is kept, because the first rule is the more specific one. */

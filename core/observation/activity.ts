@@ -1,3 +1,4 @@
+import { conditionOf } from './condition-of.ts';
 import type { ObservationStatus } from './observation.ts';
 
 /** Whether the workload should have running pods. If it should not, missing reports are not an alarm. */
@@ -14,27 +15,30 @@ const INACTIVE: ReadonlyMap<string, Activity> = new Map([
  */
 export function activityOf(known: ObservationStatus | undefined, reported: Activity | undefined): Activity {
   if (reported !== undefined) return reported;
-  const reporting = known?.conditions?.find((condition) => condition.type === 'Reporting');
-  return INACTIVE.get(reporting?.reason ?? '') ?? 'running';
+  return INACTIVE.get(conditionOf(known, 'Reporting')?.reason ?? '') ?? 'running';
 }
 
 /**
- * Time (ISO 8601) from which an agent that was idle is expected to report again. Its stale time starts here, because its last
- * report may be very old. undefined: the agent reports, is idle, or has never been idle.
+ * Time (ISO 8601) from which an agent is expected to report: a new agent since its first pod runs, an agent that was idle since it
+ * is active again. Its stale time starts here, because it has no last report, or a very old one. undefined: the agent reports, is
+ * idle, or has reported and has never been idle.
  */
 export function awaitedSinceOf(
   known: ObservationStatus | undefined,
-  now: { isReporting: boolean; activity: Activity; at: Date },
+  now: { isReporting: boolean; activity: Activity; hasStarted: boolean; at: Date },
 ): string | undefined {
   if (now.isReporting || now.activity !== 'running') return undefined;
-  return activityOf(known, undefined) === 'running' ? known?.awaitedSince : now.at.toISOString();
+  const wasActive = activityOf(known, undefined) === 'running';
+  // The pods of a new agent may still be scheduled, or pull their images.
+  const begins = known?.lastChecked === undefined ? now.hasStarted : !wasActive;
+  return (wasActive ? known?.awaitedSince : undefined) ?? (begins ? now.at.toISOString() : undefined);
 }
 
-/** Time since which an agent without instances has not reported, in milliseconds since the epoch; null: it never reported. */
+/** Time since which an agent without instances has not reported, in milliseconds since the epoch; null: it is not expected yet. */
 export function silentSinceMs({
   lastChecked,
   awaitedSince,
 }: Pick<ObservationStatus, 'lastChecked' | 'awaitedSince'>): number | null {
-  if (lastChecked === undefined) return null;
-  return Math.max(Date.parse(lastChecked), awaitedSince === undefined ? 0 : Date.parse(awaitedSince));
+  const times = [lastChecked, awaitedSince].flatMap((time) => (time === undefined ? [] : Date.parse(time)));
+  return times.length === 0 ? null : Math.max(...times);
 }

@@ -7,6 +7,9 @@ import { always } from './verdict.ts';
 const sum = (live: readonly InstanceStatus[], of: (instance: InstanceStatus) => number): number =>
   live.reduce((total, instance) => total + of(instance), 0);
 
+/** Issues that the message of `CriticalIssueRecently` names. */
+const MAX_NAMED = 3;
+
 const isEngineUnreachable = hasPolicyState('unreachable');
 
 const isBelow = (score: number | undefined, { compliantGrade }: ConditionInput): boolean =>
@@ -26,7 +29,10 @@ export const COMPLIANT: readonly ConditionRow[] = [
     reason: 'GradeTooLow',
     when: 'the grade without local proofs is below B (or the annotation `platform.io/compliant-grade`), and every configured policy engine responds',
     holds: (input) => !isEngineUnreachable(input) && isBelow(input.score, input),
-    message: ({ compliantGrade }) => `the grade without local proofs is below ${compliantGrade}`,
+    message: ({ compliantGrade, live }) => {
+      const countsLocal = live.some(({ scoreWithoutLocalProofs: score }) => score !== undefined);
+      return `the grade ${countsLocal ? 'without local proofs ' : ''}is below ${compliantGrade}`;
+    },
   },
   {
     status: 'False',
@@ -40,7 +46,15 @@ export const COMPLIANT: readonly ConditionRow[] = [
     reason: 'PolicyDenied',
     when: 'the policy denied a request or a call through a lane between the last two heartbeats, or the last gap report has an issue `policy.*`',
     holds: ({ live }) => sum(live, (instance) => instance.deniedInWindow + instance.violations) > 0,
-    message: () => 'the policy denied a request, or the last gap report has a policy issue',
+    message: () => 'requests violate the policy',
+  },
+  {
+    status: 'False',
+    reason: 'CriticalIssueRecently',
+    when: 'an instance has a manifest under which a critical issue was reported in the last 24 hours (`status.worst`), also before a restart',
+    holds: ({ recentCriticalIssues }) => recentCriticalIssues.length > 0,
+    message: ({ recentCriticalIssues }) =>
+      `a critical issue was reported in the last 24 hours: ${recentCriticalIssues.slice(0, MAX_NAMED).join(', ')}`,
   },
   {
     status: 'Unknown',
@@ -80,14 +94,16 @@ export const COMPLIANT: readonly ConditionRow[] = [
     when: 'none of the other rows applies',
     holds: always,
     message: ({ compliantGrade, compliantEvidence }) =>
-      `grade ${compliantGrade} or better, at least ${compliantEvidence} % evidence, no critical issue, no policy denial`,
+      `grade ${compliantGrade} or better, at least ${compliantEvidence}% evidence, no critical issue, no violation`,
   },
 ];
 
-/** Contains the names of items but not their share, because the share changes with each request. */
+/** Begins with what to do. Contains the names of items but not their share, because the share changes with each request. */
 function notShownMessage({ live, compliantEvidence }: ConditionInput): string {
   const least = leastEvidence(live);
   const names = least === undefined ? '' : notShownText(least);
-  const what = names === '' ? 'too many items are reported only by the agent' : `without evidence: ${names}`;
-  return `less than ${compliantEvidence} % of the declared items have evidence from the last 24 hours; ${what}`;
+  const under = `evidence is below ${compliantEvidence}%`;
+  return names === ''
+    ? `add egress lanes or proofs: ${under}, because too many items are reported only by the agent`
+    : `send requests through the sidecar, and report tools and guardrails: ${under}, without ${names}`;
 }

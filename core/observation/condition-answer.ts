@@ -9,3 +9,8 @@ export function conditionAnswer(status: string | undefined): ConditionAnswer {
   if (status === 'True') return 'Yes';
   return status === 'False' ? 'No' : 'Unknown';
 }
+
+/** The verdict in one line, the same on every surface: `no: the grade is below B`. */
+export function verdictText({ status, message }: { status: string; message: string }): string {
+  return `${conditionAnswer(status).toLowerCase()}: ${message}`;
+}

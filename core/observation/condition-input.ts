@@ -18,6 +18,10 @@ export interface ConditionInput {
   activity: Activity;
   /** ISO 8601; undefined: no heartbeat yet. */
   lastChecked: string | undefined;
+  /** ISO 8601; see the status. */
+  awaitedSince: string | undefined;
+  /** Critical issues of the last 24 hours under a manifest that a live instance has. */
+  recentCriticalIssues: readonly string[];
   /** The lowest grade that counts as compliant. */
   compliantGrade: Grade;
   /** The minimum evidence that counts as compliant, in percent of the declared items. */

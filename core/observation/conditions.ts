@@ -48,13 +48,24 @@ const REPORTING: readonly Row[] = [
   },
   {
     status: 'False',
+    reason: 'NeverReported',
+    when: 'a new agent sent no heartbeat within the stale time after its first pod started, or after its registration (phase Unknown)',
+    holds: ({ phase }) => phase === 'Unknown',
+    message: ({ awaitedSince }) => `no heartbeat has ever been received; expected since ${awaitedSince}`,
+  },
+  {
+    status: 'Unknown',
+    reason: 'AwaitingFirstHeartbeat',
+    when: 'a new agent sent no heartbeat yet: no pod has started, or the stale time after the start is not over (phase Pending)',
+    holds: ({ lastChecked }) => lastChecked === undefined,
+    message: () => 'no heartbeat has been received yet',
+  },
+  {
+    status: 'False',
     reason: 'NoHeartbeat',
-    when: 'no heartbeat yet from a new agent, or from new pods within the stale time after the old pods were removed',
+    when: 'no heartbeat yet from new pods, within the stale time after the old pods were removed (phase Pending)',
     holds: always,
-    message: (input) =>
-      input.lastChecked === undefined
-        ? 'no heartbeat has been received yet'
-        : `no heartbeat since ${lastHeartbeatOf(input)}`,
+    message: (input) => `no heartbeat since ${lastHeartbeatOf(input)}`,
   },
 ];
 
@@ -167,8 +178,9 @@ const healthy = (phase: Phase, when: string): Row => ({
 });
 
 const READY: readonly Row[] = [
-  ...REPORTING.filter((row) => row.status === 'False').map((row): Row => ({
+  ...REPORTING.filter((row) => row.status !== 'True').map((row): Row => ({
     ...row,
+    status: 'False',
     when: 'same as for Reporting',
     holds: (input) => input.live.length === 0 && row.holds(input),
   })),
@@ -196,7 +208,7 @@ const READY: readonly Row[] = [
   },
 ];
 
-/** The conditions that every writer computes in the same way. Only the operator writes Injected, Routed and Conflict. */
+/** The conditions that every writer computes in the same way. The others are written only by the operator. */
 export const CONDITIONS: readonly ConditionTable<ConditionInput>[] = [
   {
     type: 'Ready',
@@ -218,7 +230,7 @@ export const CONDITIONS: readonly ConditionTable<ConditionInput>[] = [
   {
     type: 'Compliant',
     meaning:
-      'grade A or B, no critical issue, no policy denial in the window, no invalid health report of the agent, no unreachable policy engine, and evidence for at least half of the declared items',
+      'grade A or B, no critical issue in the last 24 hours, no policy denial in the window, no invalid health report of the agent, no unreachable policy engine, and evidence for at least half of the declared items',
     rows: [UNREPORTED, ...COMPLIANT],
   },
 ];

@@ -22,6 +22,8 @@ export function contextOf(
   const evidence = ANNOTATIONS.compliantEvidence.read(annotations?.[COMPLIANT_EVIDENCE_ANNOTATION] ?? '');
   return present({
     activity,
+    // A registered agent is expected to report from its registration. Only the operator knows the pods of a workload.
+    hasStarted: observation.spec.source === 'remote' || undefined,
     heartbeatSeconds: observation.spec.heartbeatSeconds ?? 30,
     compliantGrade: grade.ok ? grade.value : undefined,
     compliantEvidence: evidence.ok ? evidence.value : undefined,

@@ -70,6 +70,7 @@ export function instanceOf(
     lastHeartbeat: at.toISOString(),
     intervalSeconds: heartbeat.intervalSeconds,
     sidecarVersion: heartbeat.sidecarVersion,
+    manifestHash: heartbeat.manifestHash,
     ...dayTotals(before, heartbeat, at),
     violations: new Set([...denials, ...denied]).size,
     criticalIssues: issues.filter((issue) => issue.severity === 'critical').length,

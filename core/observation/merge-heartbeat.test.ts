@@ -131,6 +131,12 @@ describe('the first heartbeat', () => {
       source: 'manifest-static',
       tokens: 12,
       violations: 2,
+      worst: [
+        {
+          ...{ manifestHash: 'h', score: 70, grade: 'C', at: at(1).toISOString() },
+          criticalIssues: [{ property: 'policy.y', at: at(1).toISOString() }],
+        },
+      ],
       issues: [issue('critical', 'policy.y', 'policy'), issue('low', 'policy.x', 'policy')],
       issuesTotal: 2,
       checks: heartbeat.health.checks,
@@ -158,6 +164,7 @@ describe('the first heartbeat', () => {
           criticalIssues: 1,
           agentReachable: false,
           modelStatus: 'pass',
+          manifestHash: 'h',
           policyState: 'none',
           outcomes: { allow: 1, deny: 2, failOpen: 0, notEvaluated: 3 },
           deniedInWindow: 2,
@@ -172,7 +179,7 @@ describe('the first heartbeat', () => {
         ['AgentReachable', 'False', 'AgentUnreachable', 'the agent does not respond in 1 of 1 instances'],
         ['ModelReachable', 'True', 'ModelReachable', 'the model endpoint responds'],
         ['PolicyLoaded', 'False', 'NoEngine', 'no policy engine is configured'],
-        ['Compliant', 'False', 'GradeTooLow', 'the grade without local proofs is below B'],
+        ['Compliant', 'False', 'GradeTooLow', 'the grade is below B'],
       ].map(([type, status, reason, message]) => ({
         type,
         status,
@@ -652,6 +659,27 @@ describe('proofs', () => {
       );
     expect(decided(one, 2, 3)).toMatchObject({ proofs: set.proofs, proofRevision: 3 });
     expect(decided(decided(one, 2, 3), 3, 2)).toMatchObject({ proofs: set.proofs, proofRevision: 3 });
+  });
+
+  test('limit the claimed proved score where only those of the control plane count', () => {
+    const before: ObservationStatus = {
+      phase: 'Pending',
+      proofs: [{ ...proof, ruleId: 'MEM-01', origin: 'control-plane' }],
+    };
+    const provedOf = (status: ObservationStatus | undefined, proofWrites?: 'local' | 'control-plane') => {
+      const sender = { instance: 'i-1', ...(proofWrites && { proofWrites }) };
+      const merged = mergeHeartbeat(
+        status,
+        aHeartbeat({ proof: [{ ...proof, ruleId: 'MEM-01' }] }),
+        sender,
+        at(0),
+      );
+      return [merged.audit?.proved, merged.instances?.[0]?.audit?.proved];
+    };
+    expect(provedOf(undefined, 'control-plane')).toEqual([67, 67]);
+    expect(provedOf(before, 'control-plane')).toEqual([100, 100]);
+    for (const writes of ['local', undefined] as const)
+      expect(provedOf(undefined, writes)).toEqual([100, 100]);
   });
 
   test('of origin local count in the score, but not for the condition Compliant', () => {

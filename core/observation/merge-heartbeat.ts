@@ -2,7 +2,9 @@ import { WORST_FIRST, type Check } from '../facts/check.ts';
 import { SEVERITIES } from '../gap/finding.ts';
 import { isVerified, type Issue } from '../gap/gap.ts';
 import { observedSummaryOf } from '../egress/report.ts';
+import { withProvableScore } from '../audit/provable.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { ProofWrites } from '../proof/proof.ts';
 import type { ProofSet } from '../proof/proof-set.ts';
 import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';
 import { present } from '../untrusted/present.ts';
@@ -12,6 +14,7 @@ import { withSentProofs } from './proofs.ts';
 import { shownOfReport } from './shown.ts';
 import { statusOf, withoutGone, type ObservationContext } from './status-of.ts';
 import { hasLeftMore, hasRoomForDeparted, withDeparted, withReturned, withUse } from './tokens.ts';
+import { worstReports } from './worst-reports.ts';
 import {
   briefOf,
   knownInstance,
@@ -25,6 +28,8 @@ import {
 export interface Sender extends SenderId, ObservationContext {
   /** The proofs after the heartbeat if another store decides them; default: merged here. */
   proofs?: ProofSet;
+  /** `control-plane`: a proved score counts only as far as stored proofs of the control plane explain it. Default: local. */
+  proofWrites?: ProofWrites;
 }
 
 /** List limits of the CRD. */
@@ -55,25 +60,32 @@ export function isRepeat(
  */
 export function mergeHeartbeat(
   status: ObservationStatus | undefined,
-  heartbeat: Heartbeat,
+  sent: Heartbeat,
   sender: Sender,
   at: Date,
 ): ObservationStatus {
-  if (status !== undefined && isRepeat(status, heartbeat, sender, at)) return status;
+  if (status !== undefined && isRepeat(status, sent, sender, at)) return status;
   const before = withoutSilentUnlisted(
     withoutForgotten(status ?? { phase: 'Pending' }, sender.instance, at),
     at,
   );
   const known = knownInstance(before, sender.instance);
   // Totals of a returning process include its part of `departedToday`. Usage windows only add to it.
-  const counted = heartbeat.totals === null ? before : withReturned(before, processOf(heartbeat, sender), at);
-  const next = withSentProofs(counted, heartbeat, { at, decided: sender.proofs });
+  const counted = sent.totals === null ? before : withReturned(before, processOf(sent, sender), at);
+  const next = withSentProofs(counted, sent, { at, decided: sender.proofs });
+  const isLimited = sender.proofWrites === 'control-plane';
+  const audit = sent.audit && isLimited ? withProvableScore(sent.audit, next.proofs ?? [], at) : sent.audit;
+  const heartbeat = { ...sent, audit };
   const instance = instanceOf(known, heartbeat, sender, { at, proofs: next.proofs ?? [] });
   if (known === undefined && (before.unlisted ?? []).length >= MAX_UNLISTED)
     return statusOf(withUncounted(next, heartbeat, instance, at), at, sender);
   // The usage of a replaced process stays in the totals of the day.
   const replaced = known !== undefined && !isSameProcess(known, heartbeat, sender) ? [known] : [];
-  const merged = { ...withDeparted(next, replaced, at), ...withInstance(before, instance, at) };
+  const merged = present({
+    ...withDeparted(next, replaced, at),
+    ...withInstance(before, instance, at),
+    worst: worstReports(before.worst, heartbeat, at),
+  });
   const shown = isReportToShow(merged, instance, at) ? withReport(merged, heartbeat, instance) : merged;
   return statusOf(shown, at, sender);
 }

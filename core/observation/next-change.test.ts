@@ -27,7 +27,13 @@ function instance(name: string, change: Partial<InstanceStatus> = {}): InstanceS
 
 describe('nextChangeAt', () => {
   test.each<[string, ObservationStatus, ObservationContext, string | null]>([
-    ['is null if there never was a report', { phase: 'Pending' }, {}, null],
+    ['is null if no report is expected yet', { phase: 'Pending' }, {}, null],
+    [
+      'is the stale time after a new agent was expected to report',
+      { phase: 'Pending', awaitedSince: '2026-11-21T11:59:00Z' },
+      {},
+      '2026-11-21T12:01:00.001Z',
+    ],
     ['is two minutes after the last heartbeat', reported([instance('a')]), {}, '2026-11-21T12:01:50.001Z'],
     [
       'is three intervals after the last heartbeat if that is longer',
@@ -83,8 +89,11 @@ describe('contextOf', () => {
 
   test('returns defaults', () => {
     expect(contextOf({ metadata: { name: 'x', namespace: 'n' }, spec })).toEqual({
+      hasStarted: true,
       heartbeatSeconds: 30,
     });
+    const workload = { metadata: { name: 'x', namespace: 'n' }, spec: { source: 'sidecar' as const } };
+    expect(contextOf(workload)).toEqual({ heartbeatSeconds: 30 });
   });
 
   test.each([
@@ -96,6 +105,7 @@ describe('contextOf', () => {
     const metadata = { name: 'x', namespace: 'n', generation: 3, annotations };
     expect(contextOf({ metadata, spec: { ...spec, heartbeatSeconds: 60 } }, 'idle')).toEqual({
       activity: 'idle',
+      hasStarted: true,
       heartbeatSeconds: 60,
       observedGeneration: 3,
       ...expected,

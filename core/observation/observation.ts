@@ -24,6 +24,8 @@ export type ConditionType =
   | 'PolicyLoaded'
   | 'Routed'
   | 'Conflict'
+  | 'ManifestValid'
+  | 'SidecarFits'
   | 'Compliant';
 
 /** A Kubernetes condition. `lastTransitionTime` changes only with `status`. */
@@ -85,7 +87,11 @@ export interface ObservationStatus {
   observedGeneration?: number;
   phase: Phase;
   grade?: Grade;
+  /** For example `B (old)`: no instance reports, so the grade may no longer be true. Absent while one reports. */
+  oldGrade?: string;
   score?: number;
+  /** The worst of the last 24 hours by manifest, lowest score first. Absent: every report had a score of 100. */
+  worst?: WorstReport[];
   source?: 'manifest-static' | 'agent-sdk';
   /** Tokens of the current UTC day over all instances, including removed ones. */
   tokens?: number;
@@ -122,7 +128,7 @@ export interface ObservationStatus {
    */
   reportedBy?: string;
   departedToday?: DepartedToday;
-  /** Time (ISO 8601) from which an agent that was idle is expected to report again. Absent while it reports or is idle. */
+  /** Time (ISO 8601) from which a new agent, or one that was idle, is expected to report. Absent while it reports or is idle. */
   awaitedSince?: string;
   /** By reason; absent: every live pod matches the current installation. */
   drift?: Drift[];
@@ -130,6 +136,24 @@ export interface ObservationStatus {
   /** Time (ISO 8601) at which the report of the worst instance was received. */
   lastChecked?: string;
   conditions?: Condition[];
+}
+
+/** The worst that the instances with one manifest reported in the last 24 hours. Stays when they restart. */
+export interface WorstReport {
+  /** Absent: the senders report no hash. */
+  manifestHash?: string;
+  score: number;
+  grade: Grade;
+  /** Time (ISO 8601) of the last report with this score. */
+  at: string;
+  /** The latest come first. */
+  criticalIssues: CriticalIssue[];
+}
+
+export interface CriticalIssue {
+  property: string;
+  /** Time (ISO 8601) of the last report with this issue. */
+  at: string;
 }
 
 /** Evidence for the declared items: numbers of the instance with the least evidence, items of `reportedBy`. */
@@ -201,6 +225,8 @@ export interface InstanceStatus extends BriefInstance {
   /** The sidecar does not report whether local proofs count in the score. */
   localProofsUnknown?: true;
   sidecarVersion?: string;
+  /** Absent: not reported. */
+  manifestHash?: string;
   /** Number of distinct `policy.*` denials in the last gap report. */
   violations: number;
   criticalIssues: number;

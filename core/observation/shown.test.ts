@@ -108,27 +108,27 @@ describe('the condition Compliant of an agent with grade A', () => {
     expect(verdict(reported([heartbeat], context))).toBe(expected);
   });
 
-  const under = 'less than 50 % of the declared items have evidence from the last 24 hours';
+  const under = 'send requests through the sidecar, and report tools and guardrails: evidence is below 50%';
   test.each<[string, EvidenceReport, string]>([
     [
       'contains the items without evidence',
       evidence(1, 3, { items: [probed('db'), none('a'), none('b')] }),
-      `${under}; without evidence: tool a, tool b`,
+      `${under}, without tool a, tool b`,
     ],
     [
       'counts the items above the limit',
       evidence(1, 9, { items: [...'abcdefgh'].map(none) }),
-      `${under}; without evidence: tool a, tool b, tool c, tool d, tool e and 3 more`,
+      `${under}, without tool a, tool b, tool c, tool d, tool e and 3 more`,
     ],
     [
       'counts reported items as half an item',
       evidence(1, 9, { reported: 2, items: [...'abcdefg'].map(none) }),
-      `${under}; without evidence: tool a, tool b, tool c, tool d, tool e and 2 more`,
+      `${under}, without tool a, tool b, tool c, tool d, tool e and 2 more`,
     ],
     [
       'cuts long names',
       evidence(0, 1, { items: [none('x'.repeat(500))] }),
-      `${under}; without evidence: tool ${'x'.repeat(75)}`,
+      `${under}, without tool ${'x'.repeat(75)}`,
     ],
   ])('has a message that %s', (_name, report, message) => {
     expect(compliant(reported([{ evidence: report }])).message).toBe(message);
@@ -137,7 +137,7 @@ describe('the condition Compliant of an agent with grade A', () => {
   test('has a message for evidence that is only reported by the agent', () => {
     const report = evidence(2, 4, { reported: 4 });
     expect(compliant(reported([{ evidence: report }], { compliantEvidence: 60 })).message).toBe(
-      'less than 60 % of the declared items have evidence from the last 24 hours; too many items are reported only by the agent',
+      'add egress lanes or proofs: evidence is below 60%, because too many items are reported only by the agent',
     );
   });
 });
@@ -155,7 +155,7 @@ describe('with several instances', () => {
     ]);
     expect(status.evidence).toEqual({ percent: 25, shown: 1, declared: 4, reported: 2, items: [none('b')] });
     expect([status.reportedBy, verdict(status)]).toEqual(['b', 'Unknown NotShown']);
-    expect(compliant(status).message).toContain('without evidence: tool b');
+    expect(compliant(status).message).toContain('without tool b');
   });
 
   test('the sums are those of the instance with the least evidence even if the report of another instance is shown', () => {

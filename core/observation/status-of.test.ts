@@ -132,13 +132,18 @@ describe('a silent agent', () => {
     expect(brief(back)).toEqual(fresh);
   });
 
-  test('that never reported stays Pending', () => {
-    const never = statusOf(undefined, at(1_000_000));
-    expect([never.phase, verdictOf(never, 'Reporting'), never.tokens]).toEqual([
-      'Pending',
-      'False NoHeartbeat',
+  test('marks its grade as old until it reports again', () => {
+    const stale = statusOf(reported(gap(80)), at(121));
+    const back = mergeHeartbeat(stale, aHeartbeat({ seq: 2, ...gap(80) }), { instance: 'a' }, at(130));
+    const gone = withoutGone(reported(gap(80)), () => false, at(1));
+    expect([reported(gap(80)), stale, back, statusOf(gone, at(2))].map((each) => each.oldGrade)).toEqual([
       undefined,
+      'B (old)',
+      undefined,
+      'B (old)',
     ]);
+    expect(stale.grade).toBe('B');
+    expect(statusOf(undefined, at(500), { hasStarted: true }).oldGrade).toBeUndefined();
   });
 
   test.each<[number, string, string]>([
@@ -178,6 +183,75 @@ describe('a silent agent', () => {
       const later = statusOf(scaledUp, at(90_000 + seconds), context);
       expect([later.phase, verdictOf(later, 'Reporting')]).toEqual([phase, reporting]);
     }
+  });
+
+  describe('that never reported', () => {
+    const verdicts = (status: ObservationStatus): string[] => [
+      status.phase,
+      verdictOf(status, 'Reporting'),
+      verdictOf(status, 'Ready'),
+      verdictOf(status, 'Compliant'),
+    ];
+    const awaiting = [
+      'Pending',
+      'Unknown AwaitingFirstHeartbeat',
+      'False AwaitingFirstHeartbeat',
+      'Unknown NotReporting',
+    ];
+    const never = ['Unknown', 'False NeverReported', 'False NeverReported', 'Unknown NotReporting'];
+    /** As the operator sees it: created, and its first pod started after 600 s. */
+    const created = statusOf(undefined, at(0), { activity: 'running', hasStarted: false });
+    const started = statusOf(created, at(600), { activity: 'running', hasStarted: true });
+
+    test('is Pending while no pod has started, however long that takes', () => {
+      expect(created.awaitedSince).toBeUndefined();
+      expect(verdicts(statusOf(created, at(1_000_000), { activity: 'running' }))).toEqual(awaiting);
+    });
+
+    test.each<[number, string, ObservationContext, string[]]>([
+      [0, 'any writer', {}, awaiting],
+      [119, 'any writer', {}, awaiting],
+      [121, 'any writer', {}, never],
+      [121, 'the operator', { activity: 'running', hasStarted: true }, never],
+      [500, 'the operator, while a new pod pulls its image', { activity: 'running' }, never],
+      [179, 'any writer, with a longer interval', { heartbeatSeconds: 60 }, awaiting],
+      [181, 'any writer, with a longer interval', { heartbeatSeconds: 60 }, never],
+    ])('%i s after its first pod started, for %s', (seconds, _writer, context, expected) => {
+      const later = statusOf(started, at(600 + seconds), context);
+      expect(later.awaitedSince).toBe(at(600).toISOString());
+      expect(verdicts(later)).toEqual(expected);
+      // No further write.
+      expect(statusOf(later, at(600.9 + seconds), context)).toEqual(later);
+    });
+
+    test('has a message with the time of the start', () => {
+      const message = statusOf(started, at(800)).conditions?.find(
+        ({ type }) => type === 'Reporting',
+      )?.message;
+      expect(message).toBe(`no heartbeat has ever been received; expected since ${at(600).toISOString()}`);
+    });
+
+    test.each(['scaled-to-zero', 'idle'] as const)(
+      'is Pending while it is %s, and its time begins again',
+      (activity) => {
+        const inactive = statusOf(statusOf(started, at(800)), at(900), { activity });
+        expect([inactive.phase, inactive.awaitedSince]).toEqual(['Pending', undefined]);
+        const pulling = statusOf(inactive, at(1_000), { activity: 'running', hasStarted: false });
+        expect(verdicts(statusOf(pulling, at(2_000), { activity: 'running' }))).toEqual(awaiting);
+        const again = statusOf(pulling, at(2_000), { activity: 'running', hasStarted: true });
+        expect(verdicts(statusOf(again, at(2_120)))).toEqual(awaiting);
+        expect(verdicts(statusOf(again, at(2_121)))).toEqual(never);
+      },
+    );
+
+    test('is Healthy with its first heartbeat', () => {
+      const first = mergeHeartbeat(statusOf(started, at(800)), aHeartbeat(), { instance: 'a' }, at(801));
+      expect([first.phase, first.awaitedSince, verdictOf(first, 'Reporting')]).toEqual([
+        'Healthy',
+        undefined,
+        'True HeartbeatReceived',
+      ]);
+    });
   });
 
   test('has no awaitedSince after it reports or becomes idle again', () => {
@@ -370,6 +444,7 @@ describe('a status change', () => {
     ['a removed instance', before, { instances: [] }, false],
     ['tokens', before, { tokens: 99 }, false],
     ['time', before, { lastChecked: 'later' }, false],
+    ['the worst reports', before, { worst: [] }, false],
   ])('is urgent or not: %s', (_name, from, change, urgent) => {
     expect(isUrgent(from, { ...before, ...change })).toBe(urgent);
   });

@@ -11,6 +11,7 @@ import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { shownOfAgent, withoutLists } from './shown.ts';
 import { usedToday, withDeparted, withUse } from './tokens.ts';
 import { provedScore, withoutSilentUnlisted, worstCaseProvedScore } from './worst-instances.ts';
+import { recentCriticalIssues } from './worst-reports.ts';
 
 /** Input of a writer in addition to the status. */
 export interface ObservationContext {
@@ -21,6 +22,8 @@ export interface ObservationContext {
   observedGeneration?: number;
   /** Passed by the writer that reads the workload; default: the last known activity. */
   activity?: Activity;
+  /** Whether a new agent is expected to report, because one of its pods has started; default: as known. */
+  hasStarted?: boolean;
   /** Configured heartbeat interval in seconds, used only while the agent has no instance. Default 30. */
   heartbeatSeconds?: number;
 }
@@ -30,7 +33,7 @@ const PENDING: ObservationStatus = { phase: 'Pending' };
 /**
  * Computes the whole status at `at` for every writer. All aggregates are computed from the instances; the rest is kept. The
  * aggregates are the worst phase, lowest score and most violations of the live instances, and the tokens of all instances.
- * While no instance reports, score, grade and lists keep their last values, and the phase marks them as old.
+ * While no instance reports, score, grade and lists keep their last values, and `oldGrade` and the phase mark them as old.
  */
 export function statusOf(
   known: ObservationStatus = PENDING,
@@ -39,21 +42,23 @@ export function statusOf(
 ): ObservationStatus {
   const { compliantGrade = DEFAULT_COMPLIANT_GRADE, compliantEvidence = DEFAULT_COMPLIANT_EVIDENCE } =
     context;
-  const { observedGeneration, heartbeatSeconds = 30 } = context;
+  const { observedGeneration, heartbeatSeconds = 30, hasStarted = false } = context;
   const settled = withUse(withoutSilentUnlisted(known, at), [], at);
   const { unlisted = [] } = settled;
   const instances = (known.instances ?? []).map((instance) => withStaleness(instance, at));
   const live = instances.filter((instance) => isLive(instance, at));
   const activity = activityOf(known, context.activity);
-  const awaitedSince = awaitedSinceOf(known, { isReporting: live.length > 0, activity, at });
-  const { lastChecked } = settled;
+  const awaitedSince = awaitedSinceOf(known, { isReporting: live.length > 0, activity, hasStarted, at });
+  const { lastChecked, grade } = settled;
   const since = silentSinceMs(present({ lastChecked, awaitedSince }));
   const waitLeftMs = since === null ? null : since + staleLimitMs(heartbeatSeconds) - at.getTime();
   const phase = phaseNow({ instances, live, activity }, waitLeftMs);
   const lowest = (scoreOf: (instance: InstanceStatus) => number): number | undefined =>
     live.length === 0 ? known.score : Math.min(...live.map(scoreOf));
   const input: ConditionInput = {
-    ...{ phase, instances, live, activity, lastChecked, compliantGrade, compliantEvidence },
+    ...{ phase, instances, live, activity, lastChecked, awaitedSince },
+    ...{ compliantGrade, compliantEvidence },
+    recentCriticalIssues: recentCriticalIssues(known.worst, live),
     unlisted: unlisted.length,
     score: lowest(provedScore),
     worstCaseScore: lowest(worstCaseProvedScore),
@@ -62,6 +67,7 @@ export function statusOf(
     ...settled,
     ...(live.length > 0 ? { ...aggregatesOf(live, unlisted), ...shownOfAgent(settled, live) } : {}),
     ...{ awaitedSince, phase, instances },
+    oldGrade: oldGradeOf({ grade, isReporting: live.length > 0 }),
     instanceCount: instances.length + unlisted.length,
     unlisted: unlisted.length > 0 ? unlisted : undefined,
     unlistedCount: unlisted.length > 0 ? unlisted.length : undefined,
@@ -109,7 +115,12 @@ function withStaleness(instance: InstanceStatus, at: Date): InstanceStatus {
   return isLive(instance, at) || instance.phase === 'Unknown' ? instance : { ...instance, phase: 'Unknown' };
 }
 
-/** @param waitLeftMs how long the agent without instances may still be silent; null: it never reported */
+/** The text of the column GRADE while no instance reports: the grade is of an earlier time. undefined: the grade is current. */
+export function oldGradeOf(now: { grade: Grade | undefined; isReporting: boolean }): string | undefined {
+  return now.grade === undefined || now.isReporting ? undefined : `${now.grade} (old)`;
+}
+
+/** @param waitLeftMs how long the agent without instances may still be silent; null: it is not expected to report yet */
 function phaseNow(
   { instances, live, activity }: Pick<ConditionInput, 'instances' | 'live' | 'activity'>,
   waitLeftMs: number | null,

@@ -106,7 +106,11 @@ function useOf(instance: BriefInstance, at: Date): DayUse {
 
 function sumOf(uses: readonly DayUse[]): DayUse {
   return {
-    tokens: uses.reduce((sum, use) => sum + use.tokens, 0),
+    // A sender may report any number, and the API server rejects a status whose sum does not fit in 64 bits.
+    tokens: Math.min(
+      uses.reduce((sum, use) => sum + use.tokens, 0),
+      Number.MAX_SAFE_INTEGER,
+    ),
     costUsd: uses.reduce((sum, use) => sum + use.costUsd, 0),
   };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { REQUESTED_ID } from '../behavior/audit-entry.ts';
 import type { AttributeValue, OtlpSpan } from './span.ts';
 import { evidenceOf } from './span-evidence.ts';
 import { attributesOf, FIELD_ROWS, KIND_ROWS, WANTED_ATTRIBUTES, type SpanKind } from './vocabulary.ts';
@@ -65,6 +66,8 @@ describe('Logfire', () => {
 describe('each attribute', () => {
   const read: Record<string, (attribute: string) => unknown> = {
     model: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 'gpt-5' }),
+    requestedModel: (attribute) =>
+      eventOf({ ...KIND_ATTRIBUTE.model, 'gen_ai.response.model': 'gpt-5', [attribute]: 'my-deployment' }),
     promptTokens: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 31 }),
     completionTokens: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 5 }),
     totalTokens: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 36 }),
@@ -82,6 +85,7 @@ describe('each attribute', () => {
   };
   const wanted: Record<string, object> = {
     model: { modelId: 'gpt-5' },
+    requestedModel: { modelId: 'gpt-5', [REQUESTED_ID]: 'my-deployment' },
     promptTokens: { promptTokens: 31, completionTokens: 0 },
     completionTokens: { promptTokens: 0, completionTokens: 5 },
     totalTokens: { promptTokens: 0, completionTokens: 36 },

@@ -1,4 +1,4 @@
-import type { BehavioralEvent } from '../behavior/audit-entry.ts';
+import { REQUESTED_ID, type BehavioralEvent } from '../behavior/audit-entry.ts';
 import { MAX_TOKENS } from '../usage/token-counts.ts';
 import type { AttributeValue, OtlpSpan } from './span.ts';
 import { usageDetailsOf } from './usage-details.ts';
@@ -20,6 +20,7 @@ export interface SpanEvidence {
 
 const ATTRIBUTES = {
   model: attributesOf('model'),
+  requestedModel: attributesOf('requestedModel'),
   promptTokens: attributesOf('promptTokens'),
   completionTokens: attributesOf('completionTokens'),
   totalTokens: attributesOf('totalTokens'),
@@ -111,9 +112,12 @@ function modelCallOf(span: OtlpSpan): Pick<SpanEvidence, 'event' | 'hasUsage'> {
   const promptTokens = tokensAt(span, 'promptTokens') || details.promptTokens;
   const completionTokens = tokensAt(span, 'completionTokens') || details.completionTokens;
   const total = tokensAt(span, 'totalTokens') || details.totalTokens;
+  const modelId = textAt(span, 'model') ?? 'unknown';
+  const requested = textAt(span, 'requestedModel') ?? modelId;
   const event: BehavioralEvent = {
     type: 'model',
-    modelId: textAt(span, 'model') ?? 'unknown',
+    modelId,
+    ...(requested !== modelId && { [REQUESTED_ID]: requested }),
     promptTokens,
     // The total can be larger than the sum, because some vendors count reasoning tokens only in the total.
     completionTokens: Math.max(completionTokens, total - promptTokens),

@@ -82,6 +82,7 @@ export const KIND_ROWS: readonly KindRow[] = [
 
 export type SpanField =
   | 'model'
+  | 'requestedModel'
   | 'promptTokens'
   | 'completionTokens'
   | 'totalTokens'
@@ -116,6 +117,7 @@ export const FIELD_ROWS: readonly FieldRow[] = [
     'ai.model.id': AI_SDK,
     'mlflow.llm.model': MLFLOW,
   }),
+  ...field('requestedModel', { 'gen_ai.request.model': GEN_AI, 'llm.request.model_name': OPEN_INFERENCE }),
   ...field('promptTokens', {
     'gen_ai.usage.input_tokens': GEN_AI,
     'gen_ai.usage.prompt_tokens': `${GEN_AI} before 1.27`,

@@ -8,6 +8,8 @@ export type Item<T> = T & {
   places: readonly Place[];
   /** What the model proposed: names of members, or `item` for the whole. Everything else is from the code. */
   proposed: readonly string[];
+  /** What calls of the agent show; absent: only the code shows the item. */
+  seen?: string;
 };
 
 /** What a manifest is written from. Lists are in the order of the code. */
@@ -30,6 +32,8 @@ export interface Draft {
   evaluations: Item<FindingOf<'evaluation'>>[];
   variables: Item<Pick<Variable, 'name' | 'isOptional'>>[];
   prompts: Item<{ path: string }>[];
+  /** What calls of the agent show in addition; absent: no calls were observed. */
+  egress?: { models: Item<{ name: string }>[]; hosts: Item<{ name: string }>[] };
 }
 
 /** Generated code can contain thousands of similar calls. A manifest with them would be of no use. */

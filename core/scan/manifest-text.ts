@@ -13,6 +13,8 @@ export interface ManifestOptions {
   name: string;
   /** Identity from an earlier manifest, which the code does not show; null: there is none. */
   metadata: Manifest['metadata'] | null;
+  /** The first line; absent: that of a scan. */
+  head?: string;
   /** Path of a file of the scanned directory relative to the manifest; null: it cannot be referenced. */
   relative: (path: string) => string | null;
 }
@@ -22,7 +24,8 @@ export function manifestText(draft: Draft, options: ManifestOptions): string {
   const lines = new YamlLines();
   lines.comment(
     0,
-    'Written by "platform scan". A comment names the places in the code where a value was found.',
+    options.head ??
+      'Written by "platform scan". A comment names the places in the code where a value was found.',
   );
   lines.comment(0, 'Commented keys are examples of what the code does not show.');
   lines.add(0, `apiVersion: ${MANIFEST_API_VERSION}`).add(0, `kind: ${MANIFEST_KIND}`);
@@ -32,6 +35,7 @@ export function manifestText(draft: Draft, options: ManifestOptions): string {
   promptsSection(lines, draft, options);
   toolsSection(lines, draft.tools);
   mcpSection(lines, draft.servers);
+  egressSection(lines, draft);
   memorySection(lines, draft.stores);
   requiresSection(lines, draft);
   guardrailsSection(lines, draft.guardrails);
@@ -95,6 +99,15 @@ function toolsSection(lines: YamlLines, tools: readonly Item<ToolFound>[]): void
     const hints = Object.entries(tool.annotations).map(([hint, value]) => [hint, String(value)] as const);
     if (hints.length === 0) lines.comment(3, 'annotations: { readOnlyHint: false, destructiveHint: true }');
     else lines.add(3, `annotations: ${flowMap(hints)}`, proposedNote(tool, 'annotations'));
+  }
+}
+
+function egressSection(lines: YamlLines, { egress = { models: [], hosts: [] } }: Draft): void {
+  const lists = Object.entries(egress).filter(([, items]) => items.length > 0);
+  if (lists.length > 0) lines.add(1, 'egress:');
+  for (const [key, items] of lists) {
+    lines.add(2, `${key}:`);
+    for (const item of items) lines.add(3, `- ${literal(item.name)}`, found(item));
   }
 }
 

@@ -43,8 +43,16 @@ export function placesText(places: readonly Place[]): string {
 }
 
 /** Comment of a finding. */
-export const found = ({ places, proposed }: Pick<Item<object>, 'places' | 'proposed'>): string =>
-  (proposed.includes('item') ? 'proposed by the model, please review; ' : '') + placesText(places);
+export const found = ({
+  places,
+  proposed,
+  seen,
+}: Pick<Item<object>, 'places' | 'proposed' | 'seen'>): string =>
+  [
+    ...(proposed.includes('item') ? ['proposed by the model, please review'] : []),
+    ...(seen === undefined ? [] : [seen]),
+    ...(places.length === 0 ? [] : [placesText(places)]),
+  ].join('; ');
 
 /** Collects the lines of a YAML document. */
 export class YamlLines {

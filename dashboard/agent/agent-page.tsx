@@ -1,5 +1,6 @@
 import type { ComponentType, JSX } from 'preact';
 import { useResource } from '../api/resource.ts';
+import { withLocalTimes } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { ConditionBadge } from '../parts/condition-badge.tsx';
 import { Empty } from '../parts/empty.tsx';
@@ -52,6 +53,7 @@ export function AgentPage({ route }: { route: AgentRoute }): JSX.Element {
   return (
     <div class="detail-page">
       <Heading {...{ namespace, name }} detail={resource.data} />
+      <Compliant route={route} detail={resource.data} />
       <Tabs label={`Parts of ${name}`} tabs={tabs} current={current?.id ?? 'overview'} />
       <Loaded resource={resource} what={`data of ${name}`}>
         {(detail) => <Tab detail={detail} reload={resource.reload} />}
@@ -71,7 +73,6 @@ interface HeadingProps {
 }
 
 function Heading({ namespace, name, detail }: HeadingProps): JSX.Element {
-  const compliant = detail?.status.conditions?.find(({ type }) => type === 'Compliant');
   return (
     <header class="agent-heading">
       <div>
@@ -83,13 +84,8 @@ function Heading({ namespace, name, detail }: HeadingProps): JSX.Element {
       </div>
       {detail !== null && (
         <p class="agent-state">
-          <GradeBadge grade={detail.status.grade ?? null} />
+          <GradeBadge grade={detail.status.grade ?? null} isOld={detail.status.oldGrade !== undefined} />
           <PhaseBadge phase={detail.status.phase} />
-          {compliant !== undefined && (
-            <span>
-              Compliant: <ConditionBadge {...compliant} />
-            </span>
-          )}
           <span>
             Last heartbeat: <Ago time={detail.lastSeen} />
           </span>
@@ -97,6 +93,29 @@ function Heading({ namespace, name, detail }: HeadingProps): JSX.Element {
       )}
       {detail?.source === 'remote' && <DeleteAgent namespace={namespace} name={name} />}
     </header>
+  );
+}
+
+/** The tab with the next step for each reason of the verdict; other reasons are explained by the lost points. */
+const NEXT_STEPS: Readonly<Record<string, [tab: string, step: string]>> = {
+  Compliant: ['evidence', 'see its evidence'],
+  PolicyDenied: ['policy', 'see what the policy denied'],
+  NotShown: ['evidence', 'see what has no evidence'],
+  NotReporting: ['instances', 'see which instances report'],
+};
+
+/** The verdict in one sentence, with the next step. */
+function Compliant({ route, detail }: { route: AgentRoute; detail: AgentDetail | null }): JSX.Element | null {
+  const found = detail?.status.conditions?.find(({ type }) => type === 'Compliant');
+  if (found === undefined) return null;
+  const [tab, step] = NEXT_STEPS[found.reason] ?? [null, 'fix what costs points'];
+  return (
+    <p class={`verdict verdict-${found.status.toLowerCase()}`}>
+      <strong>
+        Compliant: <ConditionBadge {...found} />
+      </strong>
+      , {withLocalTimes(found.message)}. Next step: <a href={hrefOf({ ...route, tab })}>{step}</a>.
+    </p>
   );
 }
 

@@ -83,10 +83,11 @@ function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }): JSX.Eleme
           key: 'address',
           title: 'Address',
           width: '26%',
-          render: ({ address, port, name }) => (
+          render: ({ address, port, name, lanes }) => (
             <>
               <code>{address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`}</code>
               {name !== null && <p class="muted">{name}</p>}
+              {lanes !== undefined && <p class="muted">past lane {lanes.join(', ')}</p>}
             </>
           ),
         },
@@ -107,11 +108,19 @@ function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }): JSX.Eleme
             <span class={`note-tag ${verdict === 'undeclared' ? 'is-bad' : ''}`}>{verdict}</span>
           ),
         },
-        { key: 'fix', title: 'Fix', width: '28%', render: ({ verdict }) => UNSEEN_FIXES[verdict] },
+        {
+          key: 'fix',
+          title: 'Fix',
+          width: '28%',
+          render: ({ verdict, lanes }) => (lanes === undefined ? UNSEEN_FIXES[verdict] : PAST_LANE),
+        },
       ]}
     />
   );
 }
+
+const PAST_LANE =
+  'Let the client use the lane, or declare the host in spec.egress.hosts if it must be called directly.';
 
 const UNSEEN_FIXES: Readonly<Record<UnseenEgress['verdict'], string>> = {
   undeclared: 'Declare the host in spec.egress.hosts, or send the calls through an egress lane.',

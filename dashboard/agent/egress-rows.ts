@@ -23,6 +23,7 @@ export const RULES: readonly {
   { prefix: 'model.undeclared.', kind: 'model', verdict: 'undeclared', item: '' },
   { prefix: 'tokens.misreported', kind: null, verdict: 'misreported', item: 'tokens' },
   { prefix: 'egress.unseen', kind: null, verdict: 'unseen', item: 'connections' },
+  { prefix: 'egress.lane-unused.', kind: 'lane', verdict: 'unseen', item: '' },
 ];
 
 /** Remedies of undeclared items without a rule, by kind. */

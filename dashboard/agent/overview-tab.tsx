@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { AuditSummary } from '../../core/audit/summary.ts';
 import type { Condition, Drift } from '../../core/observation/observation.ts';
 import { usedToday } from '../../core/observation/tokens.ts';
-import { formatNumber, formatPercent, formatUsd, NO_VALUE } from '../format.ts';
+import { formatNumber, formatPercent, formatUsd, NO_VALUE, withLocalTimes } from '../format.ts';
 import { hashText } from '../history/history-series.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';
@@ -38,7 +38,7 @@ export function OverviewTab({ detail }: TabProps): JSX.Element {
 
 function factsOf({ status, runtime, source, agentId, lastSeen }: AgentDetail): Fact[] {
   const { tokens, costUsd } = usedToday(status, now.value);
-  const { evidence, model, manifestHash, policyMode, instanceCount } = status;
+  const { evidence, model, manifestHash, policyMode, instanceCount, worst: [worst] = [] } = status;
   return [
     {
       label: 'Tokens today',
@@ -67,6 +67,15 @@ function factsOf({ status, runtime, source, agentId, lastSeen }: AgentDetail): F
     },
     { label: 'Agent id', value: <code>{agentId}</code> },
     { label: 'Last heartbeat', value: <Ago time={lastSeen} /> },
+    ...(worst !== undefined && worst.score < (status.score ?? 0)
+      ? [
+          {
+            label: 'Worst of 24 hours',
+            value: `${worst.grade} ${worst.score}`,
+            note: <Ago time={worst.at} />,
+          },
+        ]
+      : []),
   ];
 }
 
@@ -81,7 +90,7 @@ function Conditions({ conditions }: { conditions: readonly Condition[] }): JSX.E
         { key: 'type', title: 'Condition', render: ({ type }) => type },
         { key: 'status', title: 'Status', render: (condition) => <ConditionBadge {...condition} /> },
         { key: 'reason', title: 'Reason', render: ({ reason }) => reason },
-        { key: 'message', title: 'Message', render: ({ message }) => message },
+        { key: 'message', title: 'Message', render: ({ message }) => withLocalTimes(message) },
         {
           key: 'since',
           title: 'Since',

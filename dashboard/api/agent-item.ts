@@ -13,11 +13,13 @@ export interface AgentItem {
   tokens: number | null;
   costUsd: number | null;
   evidence: { percent: number; shown: number; declared: number } | null;
-  compliant: { status: string; reason: string; message: string } | null;
+  compliant: { status: string; reason: string; message: string };
   violations: number | null;
   /** Share of the evaluated requests that failed open, 0..1. */
   failOpen: number | null;
   lastSeen: string | null;
+  /** No instance reports: the values are those of `lastSeen`. */
+  stale: boolean;
   /** Scores of the last 24 hours, oldest first. */
   trend?: number[];
 }

@@ -43,6 +43,11 @@ describe('time axis', () => {
     ]);
   });
 
+  test('has 24 hours in each locale', () => {
+    const splits = [at('2026-03-02T00:00:00Z'), at('2026-03-02T13:00:00Z')];
+    expect(tickLabels(splits, HOUR, { locale: 'en-US', timeZone: 'UTC' })).toEqual(['00:00', '13:00']);
+  });
+
   test('shows only times within one day, in the given time zone', () => {
     const splits = [at('2026-03-01T10:00:00Z'), at('2026-03-01T12:00:00Z')];
     expect(tickLabels(splits, 2 * HOUR, { locale: 'en-GB', timeZone: 'Europe/Berlin' })).toEqual([

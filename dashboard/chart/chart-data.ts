@@ -58,7 +58,12 @@ export function timeRange(
 export function tickLabels(splits: readonly number[], stepMs: number, place: Place = {}): string[] {
   const { locale, timeZone } = place;
   const date = new Intl.DateTimeFormat(locale, { month: 'short', day: 'numeric', timeZone });
-  const time = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', timeZone });
+  const time = new Intl.DateTimeFormat(locale, {
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZone,
+  });
   if (stepMs >= DAY_MS) return splits.map((split) => date.format(split));
   const days = splits.map((split) => date.format(split));
   const hasSeveralDays = days.some((day) => day !== days[0]);

@@ -5,12 +5,14 @@ import { AgentLink } from '../agent/links.tsx';
 import { Loaded } from '../agent/loaded.tsx';
 import { REFRESH_MS } from '../agent/types.ts';
 import { useResource } from '../api/resource.ts';
+import { EmptyFleet } from '../fleet/empty-fleet.tsx';
 import { formatNumber, withLocalTimes } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Button } from '../parts/button.tsx';
 import { Card } from '../parts/card.tsx';
 import { DataTable } from '../parts/data-table.tsx';
 import { Empty } from '../parts/empty.tsx';
+
 import type { Route } from '../route.ts';
 import { groupGaps, withNamespaces, type CoverageGroup } from './coverage-groups.ts';
 
@@ -41,20 +43,9 @@ export function CoveragePage(_props: { route: Extract<Route, { page: 'coverage' 
         </label>
       )}
       <Loaded resource={coverage} what="coverage data">
-        {(data) => (data.agents === 0 && namespace === '' ? <NoAgents /> : <Gaps coverage={data} />)}
+        {(data) => (data.agents === 0 && namespace === '' ? <EmptyFleet /> : <Gaps coverage={data} />)}
       </Loaded>
     </div>
-  );
-}
-
-function NoAgents(): JSX.Element {
-  return (
-    <Empty title="No agent is known">
-      <p>
-        An agent appears when it is registered, or when a pod with the annotation{' '}
-        <code>platform.io/inject: "true"</code> starts.
-      </p>
-    </Empty>
   );
 }
 

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import type { AgentItem } from '../api/agent-item.ts';
-import { formatCompact, formatNumber, formatPercent, formatUsd, NO_VALUE } from '../format.ts';
+import { formatNumber, formatPercent, formatUsd, NO_VALUE, withLocalTimes } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { ConditionBadge } from '../parts/condition-badge.tsx';
 import { PhaseBadge } from '../parts/phase-badge.tsx';
 import { Sparkline } from '../parts/sparkline.tsx';
+import { VisuallyHidden } from '../parts/visually-hidden.tsx';
 import { hrefOf } from '../route.ts';
 import type { SortKey } from './sort.ts';
 
@@ -20,10 +21,6 @@ export interface GridColumn {
 
 /** The columns of the fleet. `styles/fleet.css` has their widths, and hides some in narrow windows. */
 export const COLUMNS: readonly GridColumn[] = [
-  text('grade', 'Grade', ({ grade }) => (
-    // The heading of the column names it, so the badge has only the letter.
-    <span class={`grade grade-${grade ?? 'none'}`}>{grade ?? NO_VALUE}</span>
-  )),
   text('name', 'Agent', ({ namespace, agentName }, isActive) => (
     <a
       href={hrefOf({ page: 'agent', namespace, name: agentName, tab: null })}
@@ -34,13 +31,25 @@ export const COLUMNS: readonly GridColumn[] = [
       {agentName}
     </a>
   )),
+  text('compliant', 'Compliant', ({ compliant }) => (
+    <>
+      <ConditionBadge {...compliant} /> <span class="muted">{withLocalTimes(compliant.message)}</span>
+    </>
+  )),
+  text('grade', 'Grade', ({ grade, stale }) => (
+    // The heading of the column names it, so the badge has only the letter.
+    <span class={`grade grade-${stale ? 'old' : grade}`}>
+      {grade ?? NO_VALUE}
+      {stale && <VisuallyHidden> (old)</VisuallyHidden>}
+    </span>
+  )),
   text('namespace', 'Namespace', ({ namespace }) => namespace),
   {
     ...number('score', 'Score', (agent) => <Score {...agent} />),
     isDescendingFirst: false,
   },
   text('phase', 'Phase', ({ phase }) => <PhaseBadge phase={phase} />),
-  number('tokens', 'Tokens today', ({ tokens }) => formatCompact(tokens)),
+  number('tokens', 'Tokens today', ({ tokens }) => formatNumber(tokens)),
   number('cost', 'Cost today', ({ costUsd }) => formatUsd(costUsd)),
   number('violations', 'Violations', ({ violations }) => formatNumber(violations)),
   number('failOpen', 'Fail-open', ({ failOpen }) => formatPercent(failOpen)),
@@ -50,9 +59,6 @@ export const COLUMNS: readonly GridColumn[] = [
     ),
     isDescendingFirst: false,
   },
-  text('compliant', 'Compliant', ({ compliant }) =>
-    compliant === null ? NO_VALUE : <ConditionBadge {...compliant} />,
-  ),
   {
     ...text('lastSeen', 'Last heartbeat', ({ lastSeen }) => <Ago time={lastSeen} />),
     isDescendingFirst: true,

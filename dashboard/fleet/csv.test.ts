@@ -23,11 +23,11 @@ describe('the CSV', () => {
       violations: null,
       failOpen: null,
       evidence: null,
-      compliant: null,
+      compliant: { status: 'Unknown', reason: '', message: '' },
       lastSeen: null,
       phase: 'Pending',
     });
-    expect(csvOf([agent])).toBe(`${HEADER}default,support,,,,Pending,,,,,,,,,,\r\n`);
+    expect(csvOf([agent])).toBe(`${HEADER}default,support,,,,Pending,,,,,,,Unknown,,,\r\n`);
   });
 
   test.each([

@@ -16,9 +16,9 @@ const COLUMNS: readonly [name: string, value: (agent: AgentItem) => Cell][] = [
   ['failOpen', (agent) => agent.failOpen],
   ['evidenceShown', (agent) => agent.evidence?.shown],
   ['evidenceDeclared', (agent) => agent.evidence?.declared],
-  ['compliant', (agent) => agent.compliant?.status],
-  ['compliantReason', (agent) => agent.compliant?.reason],
-  ['compliantMessage', (agent) => agent.compliant?.message],
+  ['compliant', (agent) => agent.compliant.status],
+  ['compliantReason', (agent) => agent.compliant.reason],
+  ['compliantMessage', (agent) => agent.compliant.message],
   ['lastSeen', (agent) => agent.lastSeen],
 ];
 

@@ -12,9 +12,7 @@ test.each<[string, Partial<AgentItem>, boolean]>([
   ['an unhealthy agent', { phase: 'Unhealthy' }, true],
   ['an agent that stopped to report', { phase: 'Unknown' }, true],
   ['a degraded agent', { phase: 'Degraded' }, false],
-  ['an agent without heartbeats', { phase: 'Pending', grade: null, compliant: null }, false],
-  ['an agent without the condition and with grade B', { grade: 'B', compliant: null }, false],
-  ['an agent without the condition and with grade C', { grade: 'C', compliant: null }, true],
+  ['an agent without heartbeats', { phase: 'Pending', ...compliant('Unknown') }, false],
 ])('%s: %j is failing: %s', (_title, given, isExpected) => {
   expect(isFailing(agentItem(given))).toBe(isExpected);
 });

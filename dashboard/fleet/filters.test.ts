@@ -65,7 +65,7 @@ const FLEET: AgentItem[] = [
     grade: null,
     score: null,
     phase: 'Pending',
-    compliant: null,
+    compliant: { status: 'Unknown', reason: '', message: '' },
   }),
 ];
 

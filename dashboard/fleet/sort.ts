@@ -2,8 +2,9 @@ import { GRADES } from '../../core/gap/gap.ts';
 import { keyOf, type AgentItem } from '../api/agent-item.ts';
 
 export const SORT_KEYS = [
-  'grade',
   'name',
+  'compliant',
+  'grade',
   'namespace',
   'score',
   'phase',
@@ -12,7 +13,6 @@ export const SORT_KEYS = [
   'violations',
   'failOpen',
   'evidence',
-  'compliant',
   'lastSeen',
 ] as const;
 export type SortKey = (typeof SORT_KEYS)[number];
@@ -34,7 +34,7 @@ const VALUES: Readonly<Record<SortKey, (agent: AgentItem) => SortValue>> = {
   violations: ({ violations }) => violations,
   failOpen: ({ failOpen }) => failOpen,
   evidence: ({ evidence }) => evidence?.percent ?? null,
-  compliant: ({ compliant }) => (compliant === null ? null : CONDITION_ORDER.indexOf(compliant.status)),
+  compliant: ({ compliant }) => CONDITION_ORDER.indexOf(compliant.status),
   lastSeen: ({ lastSeen }) => lastSeen,
 };
 

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { formatCompact, formatNumber, formatPercent, formatUsd } from '../format.ts';
+import { formatNumber, formatPercent, formatUsd } from '../format.ts';
 import { fleet } from './fleet-store.ts';
 import { summary } from './view.ts';
 
@@ -26,7 +26,7 @@ export function SummaryStrip(): JSX.Element {
           note={failing === 0 ? 'none' : 'not compliant, unhealthy or silent'}
           isBad={failing > 0}
         />
-        <Figure label="Tokens today" value={formatCompact(tokens)} note="since 00:00 UTC" />
+        <Figure label="Tokens today" value={formatNumber(tokens)} note="since 00:00 UTC" />
         <Figure
           label="Cost today"
           value={formatUsd(costUsd)}

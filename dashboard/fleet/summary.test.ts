@@ -5,7 +5,12 @@ import { summaryOf } from './summary.ts';
 test('the summary adds up what is known', () => {
   const agents = [
     agentItem({ tokens: 10, costUsd: 0.25 }),
-    agentItem({ tokens: null, costUsd: null, compliant: null, phase: 'Unhealthy' }),
+    agentItem({
+      tokens: null,
+      costUsd: null,
+      compliant: { status: 'Unknown', reason: '', message: '' },
+      phase: 'Unhealthy',
+    }),
     agentItem({ tokens: 5, costUsd: 1 }),
   ];
   expect(summaryOf(agents)).toEqual({ agents: 3, compliant: 2, failing: 1, tokens: 15, costUsd: 1.25 });

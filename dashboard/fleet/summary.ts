@@ -14,7 +14,7 @@ export interface Summary {
 export function summaryOf(agents: readonly AgentItem[]): Summary {
   const summary: Summary = { agents: agents.length, compliant: 0, failing: 0, tokens: 0, costUsd: null };
   for (const agent of agents) {
-    if (agent.compliant?.status === 'True') summary.compliant += 1;
+    if (agent.compliant.status === 'True') summary.compliant += 1;
     if (isFailing(agent)) summary.failing += 1;
     summary.tokens += agent.tokens ?? 0;
     if (agent.costUsd !== null) summary.costUsd = (summary.costUsd ?? 0) + agent.costUsd;

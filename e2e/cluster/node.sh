@@ -39,6 +39,9 @@ sysctls() {
     echo "${pair#*=}" > "$file"
     mount --bind "$file" "/proc/sys/${pair%=*}"
   done
+  # Linux lets a user namespace mount /proc only if a complete one is visible: pods with hostUsers: false.
+  mkdir -p /run/proc
+  mount -t proc proc /run/proc
 }
 
 # Loopback and a veth pair with both ends inside: an address with a carrier, and a default route without a destination.

@@ -12,8 +12,8 @@ export interface AgentRow {
   evidence: { percent: number; shown: number; declared: number } | null;
   /** Proved score of the audit. */
   proved: number | null;
-  /** The condition Compliant. */
-  compliant: { status: string; reason: string; message: string } | null;
+  /** The verdict. */
+  compliant: { status: string; reason: string; message: string };
   lastSeen: string | null;
 }
 

@@ -97,23 +97,21 @@ describe('make demo ONCE=1', () => {
     startDemo({ ONCE: '1' });
     expect([await exited, output.stderr]).toEqual([0, '']);
     const table = /^NAME .*\n(?:.+\n)+/m.exec(output.stdout)?.[0].trimEnd().split('\n') ?? [];
-    expect(table.map((line) => line.replaceAll(/ {2,}/g, ' ').replace(/\d+ \d+s$/, 'N Ns'))).toEqual([
-      'NAME PHASE GRADE SCORE EVIDENCE PROVED TOKENS CHECKED',
-      'compliant Healthy A 100 77% 20 N Ns',
-      ...(hasPython ? ['python Healthy A 100 50% 7 N Ns'] : []),
-      'silent Healthy A 100 22% 0 N Ns',
-      'lying Healthy A 100 45% 17 N Ns',
-      'gappy Degraded C 65 40% 7 N Ns',
-      'misbehaving Healthy F 0 68% 17 N Ns',
+    expect(table.map((line) => line.replaceAll(/ {2,}/g, ' ').replace(/[\d,]+ \d+s$/, 'N Ns'))).toEqual([
+      'NAME COMPLIANT PHASE GRADE SCORE EVIDENCE PROVED TOKENS CHECKED',
+      'compliant yes Healthy A 100 77% 25 N Ns',
+      ...(hasPython ? ['python yes Healthy A 100 50% 12 N Ns'] : []),
+      'silent unknown Healthy A 100 22% 5 N Ns',
+      'lying no Healthy C 70 45% 22 N Ns',
+      'gappy no Degraded D 45 40% 12 N Ns',
+      'misbehaving no Healthy F 0 68% 22 N Ns',
     ]);
-    // Why a score of 100 is not sufficient, one line per agent.
-    expect(output.stdout).toMatch(/^ {2}compliant +is compliant: /m);
-    expect(output.stdout).toMatch(
-      /^ {2}silent +compliance is unknown: .*; without evidence: tool calculator, /m,
-    );
-    expect(output.stdout).toMatch(
-      /^ {2}lying +compliance is unknown: .*; contradicted reports: model gpt-4o \(usage of gpt-4o-mini in responses\), service orders-db \(sidecar probe: connection refused\)$/m,
-    );
+    // The verdict with its reason, one line per agent.
+    expect(output.stdout).toMatch(/^ {2}compliant +yes: /m);
+    expect(output.stdout).toMatch(/^ {2}gappy +no: the grade is below B$/m);
+    expect(output.stdout).toMatch(/^ {2}silent +unknown: .*, without tool calculator, /m);
+    expect(output.stdout).toMatch(/^ {2}lying +no: /m);
+    expect(output.stdout).toMatch(/^lying lost 30 points:$/m);
     expect(output.stdout).toMatch(/^misbehaving lost 100 points:$/m);
     expect(output.stdout).toMatch(/^compliant lost no points$/m);
     expect(output.stdout).toMatch(/^ {2}-20 {2}service:orders-db /m);
@@ -153,7 +151,9 @@ describe('make demo', () => {
     expect(ready).toMatchObject({ status: 'ready', source: 'agent-sdk' });
     const command = /^ {2}node (dist\/cli\/main\.js audit .*)$/m.exec(output.stdout)?.[1] ?? '';
     const scores = await run(process.execPath, command.split(' '), { cwd: join(MAIN, '../../..') });
-    expect(scores.stdout).toMatch(/^misbehaving 2\.1\.0\n {2}declared .*\n {2}proved {4}\d\d\/100 F /);
+    expect(scores.stdout).toMatch(
+      /^misbehaving 2\.1\.0\n {2}declared .*\n {2}proved score {4}\d\d\/100 grade F /,
+    );
     expect(scores.stdout).toContain('  [B] SEC-LLM-01 ');
     const observe = /^ {2}node (dist\/cli\/main\.js observe .*)$/m.exec(output.stdout)?.[1] ?? '';
     const matrix = await run(process.execPath, observe.split(' '), { cwd: join(MAIN, '../../..') });

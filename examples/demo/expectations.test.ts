@@ -1,16 +1,18 @@
 import { expect, test } from '@jest/globals';
 import { differences, type Seen } from './expectations.ts';
 
+const PROPERTIES = ['auditable', 'evaluated', 'service:orders-db', 'tools.undeclared.refund_order'];
+
 function seen(
   overrides: { row?: Partial<Seen['row']>; properties?: string[] } & Omit<Partial<Seen>, 'row'> = {},
 ): Seen {
-  const { row, properties = ['service:orders-db', 'auditable', 'evaluated'], ...rest } = overrides;
+  const { row, properties = PROPERTIES, ...rest } = overrides;
   return {
     row: {
       agentName: 'gappy',
       phase: 'Degraded',
-      grade: 'C',
-      score: 65,
+      grade: 'D',
+      score: 45,
       tokens: 90,
       evidence: { percent: 40, shown: 2, declared: 5 },
       proved: 7,
@@ -19,8 +21,8 @@ function seen(
       ...row,
     },
     gap: {
-      score: 65,
-      grade: 'C',
+      score: 45,
+      grade: 'D',
       source: 'agent-sdk',
       issues: properties.map((property) => ({
         severity: 'low',
@@ -43,12 +45,12 @@ test.each<[string, Seen, string[]]>([
   [
     'grade and score',
     seen({ row: { grade: 'B', score: 80 } }),
-    ['gappy: grade is B, expected C', 'gappy: score is 80, expected 65'],
+    ['gappy: grade is B, expected D', 'gappy: score is 80, expected 45'],
   ],
   [
     'an issue',
     seen({ properties: ['auditable', 'evaluated'] }),
-    ['gappy: issues is auditable, evaluated, expected auditable, evaluated, service:orders-db'],
+    [`gappy: issues is auditable, evaluated, expected ${PROPERTIES.join(', ')}`],
   ],
   [
     'evidence',

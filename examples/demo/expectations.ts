@@ -12,7 +12,7 @@ export interface Expectation {
   issues: readonly string[];
 }
 
-/** Expected results of the agents; see the calculations in docs/scoring. */
+/** Expected results of the agents. */
 export const EXPECTED: Readonly<Record<string, Expectation>> = {
   compliant: {
     ...{ phase: 'Healthy', grade: 'A', score: 100, issues: [] },
@@ -27,15 +27,16 @@ export const EXPECTED: Readonly<Record<string, Expectation>> = {
     ...{ evidence: 22, compliant: 'Unknown NotShown' },
   },
   lying: {
-    ...{ phase: 'Healthy', grade: 'A', score: 100, issues: [] },
-    ...{ evidence: 45, compliant: 'Unknown NotShown' },
+    ...{ phase: 'Healthy', grade: 'C', score: 70 },
+    ...{ evidence: 45, compliant: 'False GradeTooLow' },
+    issues: ['model.undeclared.gpt-4o-mini', 'service:orders-db'],
   },
   gappy: {
     phase: 'Degraded',
-    grade: 'C',
-    score: 65,
+    grade: 'D',
+    score: 45,
     ...{ evidence: 40, compliant: 'False GradeTooLow' },
-    issues: ['auditable', 'evaluated', 'service:orders-db'],
+    issues: ['auditable', 'evaluated', 'service:orders-db', 'tools.undeclared.refund_order'],
   },
   misbehaving: {
     phase: 'Healthy',

@@ -136,7 +136,7 @@ function present(fleet: Fleet, seen: ReadonlyMap<string, Seen>): void {
   progress('results received');
   const rows = [...seen.values()].map(({ row }) => row);
   print(`\n${fleetTable(rows, new Date(), palette)}\n`);
-  print(`${complianceLines([...seen.values()], palette)}\n`);
+  print(`${complianceLines(rows, palette)}\n`);
   for (const [name, { gap }] of seen) print(`${reasonLines(name, gap, palette)}\n`);
   const worst = fleet.agents.at(-1);
   const { controlPlaneUrl, adminKey } = fleet;

@@ -36,6 +36,18 @@ const DATABASE = issue('high', 'service:orders-db', [
   "The agent's check service:orders-db failed: connection refused.",
   'Start the service, or correct its address in spec.requires.services.',
 ]);
+const CONTRADICTED_SERVICE = issue('medium', 'service:orders-db', [
+  'The agent reports service:orders-db as reachable, and the sidecar cannot reach it: connection refused.',
+  'Start the service, or correct its address in spec.requires.services.',
+]);
+const OTHER_MODEL = issue('high', 'model.undeclared.gpt-4o-mini', [
+  'Responses or reports of the agent name the model gpt-4o-mini, which the manifest does not declare.',
+  'Let the agent call gpt-4o, or declare gpt-4o-mini in spec.egress.models.',
+]);
+const OTHER_TOOL = issue('high', 'tools.undeclared.refund_order', [
+  'The agent reports calls of the tool refund_order, which the manifest does not declare.',
+  'Declare refund_order in spec.tools or spec.egress.tools, or remove it from the agent.',
+]);
 const TOOL_NOT_LISTED = issue('medium', 'discoverable.send_report', [
   'The tool send_report is declared, but GET /capabilities does not list it.',
   "List send_report in the agent's /capabilities, or remove it from spec.tools.",
@@ -73,11 +85,15 @@ export const PASTS: Readonly<Record<string, AgentPast>> = {
   },
   python: { source: 'agent-sdk', tokensPerBeat: 30, issues: () => [] },
   silent: { source: 'manifest-static', tokensPerBeat: 20, issues: () => [] },
-  lying: { source: 'agent-sdk', tokensPerBeat: 20, issues: () => [] },
+  lying: {
+    source: 'agent-sdk',
+    tokensPerBeat: 20,
+    issues: (minutesAgo) => (minutesAgo > 5 ? [CONTRADICTED_SERVICE] : [OTHER_MODEL, CONTRADICTED_SERVICE]),
+  },
   gappy: {
     source: 'agent-sdk',
     tokensPerBeat: 20,
-    issues: (minutesAgo) => [...(minutesAgo > 4 ? [] : [DATABASE]), AUDITABLE, EVALUATED],
+    issues: (minutesAgo) => [...(minutesAgo > 4 ? [] : [DATABASE]), OTHER_TOOL, AUDITABLE, EVALUATED],
     checks: (minutesAgo) => [database(minutesAgo > 4 ? 'pass' : 'fail')],
   },
   misbehaving: {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { AgentRow, ShownGap } from './control-plane-client.ts';
+import type { AgentRow } from './control-plane-client.ts';
 import { complianceLines, dashboardLines, fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
 
 const plain = paletteFor(false);
@@ -18,19 +18,21 @@ const row = (overrides: Partial<AgentRow> = {}): AgentRow => ({
 });
 
 describe('the fleet table', () => {
-  test('has the columns of kubectl get agentobservations and evidence columns, and leaves unknown values empty', () => {
-    const none = { grade: null, score: null, tokens: null, evidence: null, proved: null, compliant: null };
-    const unknown = { phase: 'Pending', ...none, lastSeen: null };
+  test('has the verdict first, then what explains it, and leaves unknown values empty', () => {
+    const none = { grade: null, score: null, tokens: null, evidence: null, proved: null };
+    const compliant = { status: 'Unknown', reason: 'NotReporting', message: 'no heartbeat' };
+    const unknown = { phase: 'Pending', ...none, compliant, lastSeen: null };
     const table = fleetTable([row(), row({ agentName: 'new', ...unknown })], now, plain);
     expect(table.split('\n')).toEqual([
-      'NAME        PHASE     GRADE   SCORE   EVIDENCE   PROVED   TOKENS   CHECKED',
-      'compliant   Healthy   A       100     61%        20       1234     2s',
-      'new         Pending',
+      'NAME        COMPLIANT   PHASE     GRADE   SCORE   EVIDENCE   PROVED   TOKENS   CHECKED',
+      'compliant   yes         Healthy   A       100     61%        20       1,234    2s',
+      'new         unknown     Pending',
     ]);
   });
 
-  test('is coloured by grade on a terminal', () => {
-    const table = fleetTable([row(), row({ grade: 'C' }), row({ grade: 'F' })], now, paletteFor(true));
+  test('is coloured by verdict on a terminal', () => {
+    const of = (status: string) => row({ compliant: { status, reason: 'r', message: 'm' } });
+    const table = fleetTable([of('True'), of('Unknown'), of('False')], now, paletteFor(true));
     expect(table.split('\n').map((line) => line.slice(1, line.indexOf('m')))).toEqual([
       '[1',
       '[32',
@@ -70,33 +72,17 @@ describe('the reasons', () => {
   });
 });
 
-test('each compliance line has the verdict and the reason', () => {
-  const gap: ShownGap = { score: 100, grade: 'A', source: 'agent-sdk', issues: [], evidence: null };
+test('each compliance line is the verdict of an agent', () => {
   const silent = { status: 'Unknown', reason: 'NotShown', message: 'never shown: tool search' };
   const tooLow = { status: 'False', reason: 'GradeTooLow', message: 'the grade is below B' };
-  const evidence: ShownGap['evidence'] = {
-    ...{ shown: 0, declared: 2, reported: 0 },
-    items: [
-      { kind: 'service', name: 'db', tier: 'none', contradictedBy: 'sidecar probe: refused' },
-      { kind: 'tool', name: 'search', tier: 'none' },
-    ],
-  };
   const lines = complianceLines(
-    [
-      { row: row(), gap },
-      { row: row({ agentName: 'silent', compliant: silent }), gap },
-      { row: row({ agentName: 'lying', compliant: silent }), gap: { ...gap, evidence } },
-      { row: row({ agentName: 'gappy', compliant: tooLow }), gap },
-      { row: row({ agentName: 'new', compliant: null }), gap },
-    ],
+    [row(), row({ agentName: 'silent', compliant: silent }), row({ agentName: 'gappy', compliant: tooLow })],
     plain,
   );
   expect(lines.split('\n').slice(1)).toEqual([
-    '  compliant  is compliant: grade B or better',
-    '  silent     compliance is unknown: never shown: tool search',
-    '  lying      compliance is unknown: never shown: tool search; contradicted reports: service db (sidecar probe: refused)',
-    '  gappy      is not compliant: the grade is below B',
-    '  new        compliance is unknown: no report yet',
+    '  compliant  yes: grade B or better',
+    '  silent     unknown: never shown: tool search',
+    '  gappy      no: the grade is below B',
   ]);
 });
 

@@ -1,46 +1,48 @@
-import { POINTS } from '../../core/gap/finding.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
-import { conditionAnswer, type ConditionAnswer } from '../../core/observation/condition-answer.ts';
-import type { AgentRow, ShownGap } from './control-plane-client.ts';
+import { lostPointsLines } from '../../core/gap/lost-points.ts';
+import { conditionAnswer, verdictText } from '../../core/observation/condition-answer.ts';
+import type { AgentRow } from './control-plane-client.ts';
 
 /** Colour functions; without a terminal they return the text unchanged. */
 export interface Palette {
   bold(text: string): string;
   dim(text: string): string;
-  grade(grade: string | null, text: string): string;
+  /** `status`: of the condition Compliant. */
+  verdict(status: string, text: string): string;
 }
 
 const ANSI = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 const paint = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`;
 
 export function paletteFor(isColoured: boolean): Palette {
-  if (!isColoured) return { bold: same, dim: same, grade: (_grade, text) => text };
+  if (!isColoured) return { bold: same, dim: same, verdict: (_status, text) => text };
   return {
     bold: paint(ANSI.bold),
     dim: paint(ANSI.dim),
-    grade: (grade, text) => paint(colourOf(grade))(text),
+    verdict: (status, text) => paint(colourOf(status))(text),
   };
 }
 
 const same = (text: string): string => text;
 
-function colourOf(grade: string | null): number {
-  if (grade === 'A' || grade === 'B') return ANSI.green;
-  return grade === 'C' ? ANSI.yellow : ANSI.red;
+function colourOf(status: string): number {
+  if (status === 'True') return ANSI.green;
+  return status === 'False' ? ANSI.red : ANSI.yellow;
 }
 
-const COLUMNS = ['NAME', 'PHASE', 'GRADE', 'SCORE', 'EVIDENCE', 'PROVED', 'TOKENS', 'CHECKED'];
+const COLUMNS = ['NAME', 'COMPLIANT', 'PHASE', 'GRADE', 'SCORE', 'EVIDENCE', 'PROVED', 'TOKENS', 'CHECKED'];
 
-/** The fleet as `kubectl get agentobservations` shows it, with evidence and proved score next to the score. */
+/** The verdict of each agent, then what explains it, as `kubectl get agentobservations -o wide` shows it. */
 export function fleetTable(agents: readonly AgentRow[], now: Date, palette: Palette): string {
   const rows = agents.map((agent) => [
     agent.agentName,
+    conditionAnswer(agent.compliant.status).toLowerCase(),
     agent.phase,
     agent.grade ?? '',
     String(agent.score ?? ''),
     agent.evidence === null ? '' : `${agent.evidence.percent}%`,
     String(agent.proved ?? ''),
-    String(agent.tokens ?? ''),
+    agent.tokens?.toLocaleString('en') ?? '',
     agent.lastSeen === null ? '' : ageOf(agent.lastSeen, now),
   ]);
   const widths = COLUMNS.map((title, column) =>
@@ -53,7 +55,7 @@ export function fleetTable(agents: readonly AgentRow[], now: Date, palette: Pale
       .trimEnd();
   return [
     palette.bold(line(COLUMNS)),
-    ...rows.map((row, index) => palette.grade(agents[index]?.grade ?? null, line(row))),
+    ...rows.map((row, index) => palette.verdict(agents[index]?.compliant.status ?? '', line(row))),
   ].join('\n');
 }
 
@@ -64,41 +66,20 @@ function ageOf(time: string, now: Date): string {
 /** Why an agent lost points, one line per issue. */
 export function reasonLines(agentName: string, gap: GapReport, palette: Palette): string {
   if (gap.issues.length === 0) return `${palette.bold(agentName)} lost no points`;
-  const width = Math.max(...gap.issues.map(({ property }) => property.length));
-  const lines = gap.issues.map(
-    ({ severity, property, description }) =>
-      `  ${`-${POINTS[severity]}`.padStart(3)}  ${property.padEnd(width)}  ${palette.dim(description)}`,
-  );
+  const lines = lostPointsLines(gap.issues, (text) => palette.dim(text));
   return [`${palette.bold(agentName)} lost ${100 - gap.score} points:`, ...lines].join('\n');
 }
 
-const COMPLIANCE: Readonly<Record<ConditionAnswer, string>> = {
-  Yes: 'is compliant',
-  No: 'is not compliant',
-  Unknown: 'compliance is unknown',
-};
-
-/** One line per agent: whether it is compliant, and why. */
-export function complianceLines(seen: readonly { row: AgentRow; gap: ShownGap }[], palette: Palette): string {
-  const width = Math.max(...seen.map(({ row }) => row.agentName.length));
-  const lines = seen.map(({ row: { agentName, compliant }, gap }) => {
-    const verdict = COMPLIANCE[conditionAnswer(compliant?.status)];
-    const why = [compliant?.message ?? 'no report yet', ...contradictions(gap)].join('; ');
-    return `  ${agentName.padEnd(width)}  ${palette.bold(verdict)}: ${palette.dim(why)}`;
-  });
+/** One line per agent: its verdict. */
+export function complianceLines(agents: readonly AgentRow[], palette: Palette): string {
+  const width = Math.max(...agents.map(({ agentName }) => agentName.length));
   return [
-    palette.bold(
-      'The grade counts differences that were found. The evidence counts items that were shown. Compliant needs both:',
-    ),
-    ...lines,
+    palette.bold('Compliant, and why. Grade, evidence and proved score explain it:'),
+    ...agents.map(({ agentName, compliant }) => {
+      const line = `  ${agentName.padEnd(width)}  ${verdictText(compliant)}`;
+      return palette.verdict(compliant.status, line);
+    }),
   ].join('\n');
-}
-
-function contradictions({ evidence }: ShownGap): string[] {
-  const items = (evidence?.items ?? []).flatMap(({ kind, name, contradictedBy }) =>
-    contradictedBy === undefined ? [] : [`${kind} ${name} (${contradictedBy})`],
-  );
-  return items.length === 0 ? [] : [`contradicted reports: ${items.join(', ')}`];
 }
 
 export interface TryTargets {

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { AgentObservation, InstanceStatus } from '../../core/observation/observation.ts';
 import { statusOf } from '../../core/observation/status-of.ts';
+import { present } from '../../core/untrusted/present.ts';
 import type { Pod } from '../../kube/types.ts';
 import { age } from './age.ts';
 
@@ -59,3 +60,43 @@ test('after a write conflict, the status is computed with the current pods and t
   expect(written?.instances?.map(({ name }) => name)).toEqual(['a', 'b']);
   expect(written?.tokens).toBe(0);
 });
+
+test.each<[string, Pod['status'], Pod['metadata']['deletionTimestamp'], boolean]>([
+  ['that is scheduled or pulls its image', { phase: 'Pending' }, undefined, false],
+  ['that runs', { phase: 'Running' }, undefined, true],
+  [
+    'whose sidecar fails at each start',
+    {
+      phase: 'Pending',
+      initContainerStatuses: [{ name: 'platform-sidecar', state: { terminated: { exitCode: 1 } } }],
+    },
+    undefined,
+    true,
+  ],
+  ['that has ended', { phase: 'Failed' }, undefined, false],
+  ['that is being deleted', { phase: 'Running' }, AT.toISOString(), false],
+])(
+  'an agent that never reported is expected to report with a pod %s: %j',
+  async (_, status, deletionTimestamp, isAwaited) => {
+    let written: AgentObservation['status'];
+    const { status: _status, ...never } = observation();
+    const metadata = { ...pod('a').metadata, ...present({ deletionTimestamp }) };
+    await age(
+      {
+        clock: { now: () => AT, monotonicMs: () => 0, sleep: () => Promise.resolve() },
+        podsOf: () => [{ metadata, status: status! }],
+        statusWriter: {
+          write: (_key, update) => {
+            written = update(never) ?? undefined;
+            return Promise.resolve({ outcome: 'written', object: never });
+          },
+        },
+      },
+      'n/x',
+      never,
+      { activity: 'running' },
+    );
+    expect(written?.awaitedSince).toBe(isAwaited ? AT.toISOString() : undefined);
+    expect(written?.phase).toBe('Pending');
+  },
+);

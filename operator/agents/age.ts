@@ -11,7 +11,8 @@ import { sameJson } from '../../kube/merge-patch.ts';
 import type { StatusWriter } from '../../kube/status-writer.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { hasEnded } from '../../kube/pods.ts';
+import { hasEnded, isLive } from '../../kube/pods.ts';
+import { mayReport } from './sidecar-state.ts';
 
 export interface AgeContext {
   clock: Clock;
@@ -43,7 +44,10 @@ export async function age(
           (instance.uid === undefined || pod.metadata.uid === instance.uid),
       );
     const known = withoutGone(current.status ?? { phase: 'Pending' }, exists, at);
-    return statusOf(drift ? withDrift(known, drift) : known, at, contextOf(current, activity));
+    return statusOf(drift ? withDrift(known, drift) : known, at, {
+      ...contextOf(current, activity),
+      hasStarted: pods.some((pod) => isLive(pod) && mayReport(pod)),
+    });
   };
   // If this copy is stale, the next watch event leads to another call.
   if (sameJson(update(observation), observation.status)) return;

@@ -1,8 +1,8 @@
 import { optsIn } from '../../core/injection/drift.ts';
-import { CA_ANNOTATION, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
+import { SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import { present } from '../../core/untrusted/present.ts';
+import { keepPodMetadata } from '../../kube/kept-metadata.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
-import { MIRROR_ANNOTATION } from '../../kube/pods.ts';
 import type { Container, Pod, PodContainers } from '../../kube/types.ts';
 import { keepSidecarStatuses } from './sidecar-state.ts';
 
@@ -18,36 +18,31 @@ export function containersOf(containers: PodContainers | undefined): Container[]
 
 /** Reduces a pod without the agent label to the cached metadata; null if the pod does not opt in. */
 export function keepOptedIn({ metadata }: Pod): Pod | null {
-  return optsIn(metadata.annotations ?? {}) ? { metadata: keepMetadata(metadata) } : null;
-}
-
-function keepMetadata(metadata: Pod['metadata']): Pod['metadata'] {
-  const { name, namespace, uid, resourceVersion, deletionTimestamp, labels, ownerReferences } = metadata;
-  const annotations = Object.entries(metadata.annotations ?? {}).filter(
-    ([key]) => (key.startsWith('platform.io/') && key !== CA_ANNOTATION) || key === MIRROR_ANNOTATION,
-  );
-  return {
-    name,
-    ...present({ namespace, uid, resourceVersion, deletionTimestamp, labels, ownerReferences }),
-    annotations: Object.fromEntries(annotations),
-  };
+  return optsIn(metadata.annotations ?? {}) ? { metadata: keepPodMetadata(metadata) } : null;
 }
 
 /** Reduces a pod with the agent label to the cached fields. */
 export function keepPod(pod: Pod): Pod {
   const { metadata, spec, status } = pod;
   return {
-    metadata: keepMetadata(metadata),
-    spec: {
-      containers: (spec?.containers ?? []).map(keepContainer),
-      initContainers: (spec?.initContainers ?? []).map(keepContainer),
-    },
+    metadata: keepPodMetadata(metadata),
+    spec: keepContainers(spec),
     status: present({ phase: status?.phase, initContainerStatuses: keepSidecarStatuses(pod) }),
   };
 }
 
-function keepContainer({ name, restartPolicy, ports }: Container): Container {
-  return { name, ...present({ restartPolicy, ports }) };
+/** Reduces the containers to the sidecar and the ports that a Service can target by name. */
+export function keepContainers(spec: PodContainers | undefined): PodContainers {
+  const keep = ({ name, restartPolicy, ports = [] }: Container): Container[] => {
+    const named = ports.filter((port) => port.name !== undefined);
+    if (named.length === 0)
+      return name === SIDECAR_CONTAINER ? [{ name, ...present({ restartPolicy }) }] : [];
+    return [{ name, ...present({ restartPolicy }), ports: named }];
+  };
+  return {
+    containers: (spec?.containers ?? []).flatMap(keep),
+    initContainers: (spec?.initContainers ?? []).flatMap(keep),
+  };
 }
 
 /** Ignores the resourceVersion: most updates of a pod come from its kubelet and do not concern this process. */

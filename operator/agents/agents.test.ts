@@ -5,15 +5,24 @@ import type { Pod, Workload } from '../../kube/types.ts';
 import { hasSidecar, isSamePod, keepOptedIn, keepPod } from './agent-pods.ts';
 import { hasEnded, isLive } from '../../kube/pods.ts';
 import { notesOf } from './changes.ts';
+import { driftIn } from './drift.ts';
 import { ownConditions } from './conditions.ts';
 import { agentWorkloadFirst, desiredObservation, isAsDesired } from './desired.ts';
 import { activityOf, agentNameIn, wantsSidecar } from './workload-state.ts';
 
 const SIDECAR = { name: 'platform-sidecar', restartPolicy: 'Always' };
 
+const INJECTED = {
+  'platform.io/inject': 'true',
+  'platform.io/injected': JSON.stringify({
+    ...{ version: '1', config: 'c', restore: [], ownLabel: false },
+    agent: { container: 'agent', port: 8000 },
+  }),
+};
+
 function podOf(name: string, change: Partial<Pod> = {}): Pod {
   return {
-    metadata: { name, namespace: 'n', labels: { 'platform.io/agent': 'x' } },
+    metadata: { name, namespace: 'n', labels: { 'platform.io/agent': 'x' }, annotations: INJECTED },
     spec: { initContainers: [SIDECAR], containers: [{ name: 'agent' }] },
     ...change,
   };
@@ -53,13 +62,20 @@ describe('a pod', () => {
         uid: 'u',
         resourceVersion: '1',
         labels: { a: 'b' },
-        annotations: { 'platform.io/inject': 'true', 'platform.io/ca': 'PEM'.repeat(1000), other: 'x' },
+        annotations: { 'platform.io/inject': 'true', 'platform.io/ca': 'PEM', other: 'x' },
         managedFields: [{}],
       },
       spec: {
         containers: [
-          { name: 'agent', image: 'i', env: [{ name: 'KEY', value: 'v' }], ports: [{ containerPort: 1 }] },
+          {
+            name: 'agent',
+            image: 'i',
+            env: [{ name: 'KEY', value: 'v' }],
+            ports: [{ name: 'http', containerPort: 1 }, { containerPort: 2 }],
+          },
+          { name: 'other', ports: [{ containerPort: 3 }] },
         ],
+        initContainers: [{ name: 'platform-sidecar', image: 'i', ports: [{ containerPort: 4000 }] }],
       },
       status: { phase: 'Running', conditions: [{}] },
     };
@@ -70,11 +86,20 @@ describe('a pod', () => {
         uid: 'u',
         resourceVersion: '1',
         labels: { a: 'b' },
-        annotations: { 'platform.io/inject': 'true' },
+        annotations: { 'platform.io/inject': 'true', 'platform.io/ca': 'PEM' },
       },
-      spec: { containers: [{ name: 'agent', ports: [{ containerPort: 1 }] }], initContainers: [] },
+      spec: {
+        containers: [{ name: 'agent', ports: [{ name: 'http', containerPort: 1 }] }],
+        initContainers: [{ name: 'platform-sidecar' }],
+      },
       status: { phase: 'Running' },
     });
+  });
+
+  test('is cached without a CA that is too long to be a known CA', () => {
+    const annotations = { 'platform.io/ca': 'PEM'.repeat(10_000) };
+    const { metadata } = keepPod({ metadata: { name: 'p', annotations } });
+    expect(metadata.annotations).toEqual({ 'platform.io/ca': '' });
   });
 
   test('without the label is cached only when it opts in, and only its metadata', () => {
@@ -156,17 +181,26 @@ describe('the agent name of the pods of a workload', () => {
 });
 
 describe('the conditions of the operator', () => {
+  const NOTHING_ELSE = { misfit: null, rejectedChange: null, failedMountOf: () => null };
   const AT = new Date('2026-11-21T12:00:00.500Z');
   const workload = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: '1' };
-  const agentState = { pods: [podOf('a')], workloads: [workload], services: [], installed: null };
+  const agentState = {
+    pods: [podOf('a')],
+    workloads: [workload],
+    services: [],
+    drift: [],
+    ...NOTHING_ELSE,
+  };
   const shown = (conditions: Condition[]) =>
     conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
 
-  test('always contain all three types', () => {
+  test('always contain all types', () => {
     expect(shown(ownConditions(agentState, [], AT))).toEqual([
       'Injected=True SidecarPresent',
       'Routed=Unknown NoService',
       'Conflict=False OneWorkload',
+      'ManifestValid=Unknown NotStarted',
+      'SidecarFits=Unknown NotStarted',
     ]);
   });
 
@@ -176,7 +210,8 @@ describe('the conditions of the operator', () => {
   ])('report a pod with inject %s without the sidecar, and the remedy', (inject, remedy) => {
     const metadata = { name: 'b', annotations: { 'platform.io/inject': inject } };
     const bare = podOf('b', { metadata, spec: { containers: [{ name: 'agent' }] } });
-    const [injected] = ownConditions({ ...agentState, pods: [podOf('a'), bare] }, [], AT);
+    const pods = [podOf('a'), bare];
+    const [injected] = ownConditions({ ...agentState, pods, drift: driftIn(pods, null) }, [], AT);
     expect(injected).toMatchObject({
       status: 'False',
       reason: 'SidecarMissing',
@@ -191,7 +226,8 @@ describe('the conditions of the operator', () => {
       { type: 'Conflict', status: 'True', reason: 'Old', message: 'old', lastTransitionTime: before },
     ];
     const times = ownConditions(agentState, known, AT).map((each) => each.lastTransitionTime);
-    expect(times).toEqual([before, '2026-11-21T12:00:00Z', '2026-11-21T12:00:00Z']);
+    const now = '2026-11-21T12:00:00Z';
+    expect(times).toEqual([before, now, now, now, now]);
   });
 });
 
@@ -416,6 +452,43 @@ describe('Events about an observation', () => {
         note: 'port 4000',
         occurrence: 'u/7',
       });
+  });
+
+  const judged = (
+    type: 'ManifestValid' | 'SidecarFits',
+    verdict: [Condition['status'], string, string] | null,
+  ): AgentObservation => {
+    const conditions =
+      verdict === null
+        ? []
+        : [{ type, status: verdict[0], reason: verdict[1], message: verdict[2], lastTransitionTime: 't' }];
+    return { ...injected('True'), status: { phase: 'Pending', conditions } };
+  };
+  const invalid: [Condition['status'], string, string] = ['False', 'ManifestInvalid', 'line 3'];
+  test.each<[Parameters<typeof judged>[1], Parameters<typeof judged>[1], string | null]>([
+    [null, invalid, 'Warning ManifestInvalid line 3'],
+    [['True', 'ManifestInForce', 'm'], invalid, 'Warning ManifestInvalid line 3'],
+    [['False', 'ManifestInvalid', 'line 2'], invalid, 'Warning ManifestInvalid line 3'],
+    [invalid, ['False', 'ManifestMissing', 'no ConfigMap'], 'Warning ManifestInvalid no ConfigMap'],
+    [invalid, invalid, null],
+    [invalid, ['True', 'ManifestInForce', 'm'], null],
+  ])('warn on both objects when ManifestValid changes from %j to %j', (from, to, expected) => {
+    const notes = notesOf(judged('ManifestValid', from), judged('ManifestValid', to));
+    const kinds = notes.map(({ regarding }) => regarding.kind);
+    expect(kinds).toEqual(expected === null ? [] : ['AgentObservation', 'Deployment']);
+    for (const { type, reason, note } of notes) expect(`${type} ${reason} ${note}`).toBe(expected);
+  });
+
+  test('warn of a sidecar without enough memory once, whatever the number of pods', () => {
+    const killed = (message: string) => judged('SidecarFits', ['False', 'OutOfMemory', message]);
+    const before = judged('SidecarFits', ['True', 'SidecarFits', 'm']);
+    const notes = notesOf(before, killed('1 of 2'));
+    expect(notes.map(({ reason, note }) => `${reason} ${note}`)).toEqual(
+      Array(2).fill('SidecarOutOfMemory 1 of 2'),
+    );
+    expect(notesOf(killed('1 of 2'), killed('2 of 2'))).toEqual([]);
+    // The Event PodsRefused has reported a quota.
+    expect(notesOf(before, judged('SidecarFits', ['False', 'QuotaExceeded', 'q']))).toEqual([]);
   });
 
   test('are not emitted for the first verdict, which the creation of the observation emits', () => {

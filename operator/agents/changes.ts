@@ -1,9 +1,12 @@
 import type { AgentObservation, Condition, Phase } from '../../core/observation/observation.ts';
+import { conditionOf } from '../../core/observation/condition-of.ts';
 import { verdictOf } from '../../core/observation/verdict.ts';
 import { present } from '../../core/untrusted/present.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
-import { INJECTED, type AgentState } from './conditions.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { CA_UNKNOWN, INJECTED, type AgentState } from './conditions.ts';
 import type { WorkloadRef } from './owner-chain.ts';
+import { OUT_OF_MEMORY } from './fits-condition.ts';
 import { PORT_TAKEN } from './routing.ts';
 
 /** What happened, for the Events of an observation and of its workload. */
@@ -24,18 +27,18 @@ export function notesOf(before: AgentObservation, after: AgentObservation): Even
       ...ownerNotes(after, { ...note, reason: `Agent${note.reason}` }),
     ]);
   const occurrence = `${after.metadata.uid}/${after.metadata.resourceVersion}`;
-  return [...ofBoth, ...injectionNotes(before, after), ...portNotes(before, after)].map((note) => ({
+  return [...ofBoth, ...injectionNotes(before, after), ...warningNotes(before, after)].map((note) => ({
     series: note.note,
     ...note,
     occurrence,
   }));
 }
 
-const conditionIn = ({ status }: AgentObservation, type: Condition['type']): Condition | undefined =>
-  status?.conditions?.find((condition) => condition.type === type);
-
 /** The injection state, for the owner. The condition message contains what is missing and an example. */
-function injectionNote({ status, message }: Pick<Condition, 'status' | 'message'>, agent: string): Note {
+function injectionNote(
+  { status, reason, message }: Pick<Condition, 'status' | 'reason' | 'message'>,
+  agent: string,
+): Note {
   return status === 'True'
     ? {
         type: 'Normal',
@@ -43,22 +46,56 @@ function injectionNote({ status, message }: Pick<Condition, 'status' | 'message'
         reason: 'Injected',
         note: `all pods run with the sidecar; see AgentObservation ${agent} for the results`,
       }
-    : { type: 'Warning', action: 'Inject', reason: 'SidecarMissing', note: message };
+    : {
+        type: 'Warning',
+        action: 'Inject',
+        reason: reason === CA_UNKNOWN ? CA_UNKNOWN : 'SidecarMissing',
+        note: message,
+      };
 }
 
 /** The first verdict is not a transition; `announceNew` emits it. */
 function injectionNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
-  const [from, to] = [conditionIn(before, 'Injected'), conditionIn(after, 'Injected')];
+  const [from, to] = [conditionOf(before.status, 'Injected'), conditionOf(after.status, 'Injected')];
   if (from === undefined || to === undefined || from.status === to.status) return [];
   return ownerNotes(after, injectionNote(to, after.metadata.name));
 }
 
-/** Another process in the pod uses a port of the sidecar. Emitted for the first verdict too. */
-function portNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
-  const [from, to] = [conditionIn(before, 'Routed'), conditionIn(after, 'Routed')];
-  if (to?.reason !== PORT_TAKEN || from?.reason === PORT_TAKEN) return [];
-  const note = { type: 'Warning', action: 'Route', reason: PORT_TAKEN, note: to.message } as const;
-  return [{ ...note, regarding: regarding(after) }, ...ownerNotes(after, note)];
+/**
+ * The conditions with an Event on both objects, because users do not look for the AgentObservation of an agent that is down. One
+ * Event for each key; null: no Event.
+ */
+const WARNINGS = [
+  {
+    condition: 'Routed',
+    keyOf: ({ reason }: Condition) => (reason === PORT_TAKEN ? reason : null),
+    note: { type: 'Warning', action: 'Route', reason: PORT_TAKEN },
+  },
+  {
+    condition: 'ManifestValid',
+    keyOf: ({ status, message }: Condition) => (status === 'False' ? message : null),
+    note: {
+      type: 'Warning',
+      action: 'ReadManifest',
+      reason: 'ManifestInvalid',
+    },
+  },
+  {
+    condition: 'SidecarFits',
+    keyOf: ({ reason }: Condition) => (reason === OUT_OF_MEMORY ? reason : null),
+    note: { type: 'Warning', action: 'Run', reason: 'SidecarOutOfMemory' },
+  },
+] as const;
+
+/** Emitted for the first verdict too. */
+function warningNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
+  return WARNINGS.flatMap(({ condition, keyOf, note }) => {
+    const [from, to] = [conditionOf(before.status, condition), conditionOf(after.status, condition)];
+    const key = to === undefined ? null : keyOf(to);
+    if (to === undefined || key === null || key === (from && keyOf(from))) return [];
+    const full = { ...note, note: to.message };
+    return [{ ...full, regarding: regarding(after) }, ...ownerNotes(after, full)];
+  });
 }
 
 /** The same note on the workload that owns the observation, which users check first; none for a remote agent. */
@@ -82,7 +119,7 @@ function phaseNote(before: AgentObservation, after: AgentObservation): Note | nu
   const from = before.status?.phase ?? 'Pending';
   const to = after.status?.phase ?? 'Pending';
   if (from === to) return null;
-  const ready = conditionIn(after, 'Ready');
+  const ready = conditionOf(after.status, 'Ready');
   return {
     type: ALARMING.includes(to) ? 'Warning' : 'Normal',
     reason: to,
@@ -133,11 +170,14 @@ export function announceNew(
 
 /** Warns that the agent's name belongs to a remote agent in this namespace, so its workload cannot be observed. */
 export function announceNameTaken(
-  events: EventRecorder,
+  { events, logger }: { events: EventRecorder; logger: Logger },
   observation: AgentObservation,
   { apiVersion, kind, name, uid }: WorkloadRef,
 ): void {
   const { namespace, name: agent, uid: occurrence = '' } = observation.metadata;
+  logger.warn('workload not observed, its agent name belongs to a remote agent', {
+    ...{ namespace, agent, kind, workload: name },
+  });
   events.record({
     regarding: { apiVersion, kind, name, uid, namespace },
     type: 'Warning',

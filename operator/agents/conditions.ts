@@ -1,22 +1,23 @@
-import type { Installed } from '../../core/injection/drift.ts';
-import type { Condition } from '../../core/observation/observation.ts';
+import type { DriftReason } from '../../core/injection/drift.ts';
+import type { AgentObservation, Condition, Drift } from '../../core/observation/observation.ts';
 import { always, conditionAt, verdictOf, type ConditionTable } from '../../core/observation/verdict.ts';
 import type { Pod, Service } from '../../kube/types.ts';
 import { hasSidecar } from './agent-pods.ts';
-import { driftIn } from './drift.ts';
+import { MISFIT_REASONS, SIDECAR_FITS, type FitState, type Misfit } from './fits-condition.ts';
+import { MANIFEST_VALID, type ManifestState } from './manifest-condition.ts';
 import type { WorkloadRef } from './owner-chain.ts';
-import { ROUTED } from './routing.ts';
+import { firstOf, ROUTED } from './routing.ts';
 
 /** The state of one agent with live pods. */
-export interface AgentState {
+export interface AgentState extends ManifestState, FitState {
   /** Live pods of the agent; at least one of them has a sidecar, or should have it. */
   pods: readonly Pod[];
   /** The workloads that these pods belong to; the first workload is the agent's. */
   workloads: readonly WorkloadRef[];
   /** Services of the namespace. */
   services: readonly Service[];
-  /** What newly created pods get; null: unknown to this process. */
-  installed: Installed | null;
+  /** What `driftIn` finds in these pods. Once for all rows, because it reads a record of each pod. */
+  drift: readonly Drift[];
 }
 
 const bare = (pods: readonly Pod[]): string[] =>
@@ -26,15 +27,25 @@ const bare = (pods: readonly Pod[]): string[] =>
     .sort();
 
 /** A restart does not help for a pod that does not opt in. */
-const remedyOf = (pods: readonly Pod[]): string =>
-  driftIn(pods, null).some(({ reason }) => reason === 'sidecar-missing')
+const remedyOf = (drift: readonly Drift[]): string =>
+  drift.some(({ reason }) => reason === 'sidecar-missing')
     ? 'restart the workload'
     : 'the pods have the label platform.io/agent but do not opt in; opt in or remove the label';
 
-const outdated = ({ pods, installed }: AgentState): { pods: number; example: string } => {
-  const drift = driftIn(pods, installed).filter(({ reason }) => reason.endsWith('-outdated'));
-  return { pods: drift.reduce((sum, each) => sum + each.pods, 0), example: drift[0]?.example ?? '' };
+/** The pods with one of these reasons, for the message of a condition; empty: there are none. */
+const drifted = ({ pods, drift }: AgentState, ...reasons: DriftReason[]): string => {
+  const found = drift.filter(({ reason }) => reasons.includes(reason));
+  const count = found.reduce((sum, each) => sum + each.pods, 0);
+  const example = found[0]?.example ?? '';
+  return count === 0 ? '' : `${count} of ${pods.length} pods, such as ${example},`;
 };
+const withUnknownCa = (agentState: AgentState) => drifted(agentState, 'ca-unknown');
+const added = (agentState: AgentState) => drifted(agentState, 'not-injected', 'record-missing');
+const outdated = (agentState: AgentState) =>
+  drifted(agentState, 'version-outdated', 'configuration-outdated');
+
+/** The reason of the condition and of its Event. */
+export const CA_UNKNOWN = 'CaUnknown';
 
 export const INJECTED: ConditionTable<AgentState> = {
   type: 'Injected',
@@ -45,18 +56,32 @@ export const INJECTED: ConditionTable<AgentState> = {
       reason: 'SidecarMissing',
       when: 'a live pod has no sidecar; `status.drift` contains the reason',
       holds: ({ pods }) => bare(pods).length > 0,
-      message: ({ pods }) =>
-        `${bare(pods).length} of ${pods.length} pods run without the sidecar, such as ${bare(pods)[0]}; ${remedyOf(pods)}`,
+      message: ({ pods, drift }) =>
+        `${bare(pods).length} of ${pods.length} pods run without the sidecar, such as ${bare(pods)[0]}; ${remedyOf(drift)}`,
+    },
+    {
+      status: 'False',
+      reason: CA_UNKNOWN,
+      when: 'a live pod trusts another CA than the CA of the control plane, which rejects its reports',
+      holds: (agentState) => withUnknownCa(agentState) !== '',
+      message: (agentState) =>
+        `${withUnknownCa(agentState)} have another CA in the annotation platform.io/ca than the control plane, which rejects their reports; restart the workload`,
+    },
+    {
+      status: 'True',
+      reason: 'SidecarNotInjected',
+      when: 'every live pod has the sidecar, but the injector did not add some sidecars, such as those of `platform inject`',
+      holds: (agentState) => added(agentState) !== '',
+      message: (agentState) =>
+        `${added(agentState)} have a sidecar that the injector did not add; to let the injector add it, remove it from the manifest and set the annotation platform.io/inject`,
     },
     {
       status: 'True',
       reason: 'SidecarOutdated',
       when: 'every live pod has the sidecar, but some sidecars have another version or other settings than the installation',
-      holds: (agentState) => outdated(agentState).pods > 0,
-      message: (agentState) => {
-        const { pods, example } = outdated(agentState);
-        return `${pods} of ${agentState.pods.length} pods have a sidecar with another version or other settings, such as ${example}; restart the workload`;
-      },
+      holds: (agentState) => outdated(agentState) !== '',
+      message: (agentState) =>
+        `${outdated(agentState)} have a sidecar with another version or other settings; restart the workload`,
     },
     {
       status: 'True',
@@ -75,10 +100,10 @@ const CONFLICT: ConditionTable<AgentState> = {
     {
       status: 'True',
       reason: 'NameClaimedTwice',
-      when: 'live pods of several workloads use the name; the message names the workloads, and the first one is observed',
+      when: 'live pods of several workloads use the name; the message names up to 20 of them, and the first one is observed',
       holds: ({ workloads }) => workloads.length > 1,
       message: ({ workloads }) => {
-        const names = workloads.map(({ kind, name }) => `${kind} ${name}`).join(', ');
+        const names = firstOf(workloads.map(({ kind, name }) => `${kind} ${name}`));
         return `${names} use the same agent name; set a different platform.io/agent-name annotation on each`;
       },
     },
@@ -93,11 +118,26 @@ const CONFLICT: ConditionTable<AgentState> = {
 };
 
 /** The conditions that only this process writes, by server-side apply; an apply must always contain all of them. */
-export const OPERATOR_CONDITIONS: readonly ConditionTable<AgentState>[] = [INJECTED, ROUTED, CONFLICT];
+export const OPERATOR_CONDITIONS: readonly ConditionTable<AgentState>[] = [
+  INJECTED,
+  ROUTED,
+  CONFLICT,
+  MANIFEST_VALID,
+  SIDECAR_FITS,
+];
 
 export const OWN_CONDITIONS = OPERATOR_CONDITIONS.map(({ type }) => type);
 
 /** The desired conditions; `lastTransitionTime` changes only with the status. */
 export function ownConditions(agentState: AgentState, known: readonly Condition[], at: Date): Condition[] {
   return OPERATOR_CONDITIONS.map((table) => conditionAt(table.type, verdictOf(table, agentState), known, at));
+}
+
+/** Without live pods the conditions keep their last values. Only `SidecarFits` says why the API server creates no pod, while it does not. */
+export function idleConditions({ status }: AgentObservation, misfit: Misfit | null, at: Date): Condition[] {
+  const known = status?.conditions?.filter(({ type }) => OWN_CONDITIONS.includes(type)) ?? [];
+  const fits = verdictOf(SIDECAR_FITS, { pods: [], misfit });
+  const was = known.find(({ type }) => type === SIDECAR_FITS.type);
+  if (misfit === null && !MISFIT_REASONS.includes(was?.reason ?? '')) return known;
+  return [...known.filter((each) => each !== was), conditionAt(SIDECAR_FITS.type, fits, known, at)];
 }

@@ -6,7 +6,7 @@ import { AGENT_OBSERVATIONS } from '../../kube/resources.ts';
 import { StatusWriter } from '../../kube/status-writer.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
-import { AgentController } from './controller.ts';
+import { AgentController, type ControllerContext } from './controller.ts';
 
 let server: FakeApiServer;
 let client: KubeClient;
@@ -29,7 +29,7 @@ const clock = {
 };
 
 /** A replica of the operator, reduced to Events about observations. */
-function replica() {
+function replica(change: Partial<ControllerContext> = {}) {
   const events = new EventRecorder({
     client,
     controller: 'platform.io/operator',
@@ -44,20 +44,25 @@ function replica() {
     events,
     statusWriter: new StatusWriter({ client, resource: AGENT_OBSERVATIONS, fieldManager: 'test' }),
     installed: null,
+    knownCas: null,
     minimum: { grade: 'F', evidence: 0 },
     excludedNamespaces: [],
     observationAt: () => undefined,
     podsOf: () => [],
     servicesIn: () => [],
+    failedMountOf: () => null,
+    misfitOf: () => null,
     allPods: () => [],
     podAt: () => undefined,
     allObservations: () => [],
+    isIncomplete: () => false,
     observe: {
       created: () => undefined,
       added: () => undefined,
       began: () => undefined,
       done: () => undefined,
     },
+    ...change,
   });
   return { controller, events };
 }
@@ -147,4 +152,49 @@ describe('an Event for a change that two replicas detect', () => {
     await lead(next);
     expect(emitted()).toBe(0);
   });
+});
+
+test('does not reconcile an agent of a namespace whose objects are not all cached, and says so once', async () => {
+  const namespaces: string[] = [];
+  const incomplete = replica({
+    allObservations: () => [
+      change.object,
+      { ...change.object, metadata: { ...change.object.metadata, name: 'y' } },
+    ],
+    observationAt: () => ({ ...change.object, spec: { ...change.object.spec, source: 'sidecar' } }),
+    isIncomplete: (namespace) => namespaces.push(namespace) > 0,
+    podsOf: () => {
+      throw new Error('the cached pods of an incomplete namespace are read');
+    },
+  });
+  await lead(incomplete);
+  expect(new Set(namespaces)).toEqual(new Set(['n']));
+  const notes = posts().map(({ body }) => body as { regarding: object; reason: string });
+  expect(notes).toMatchObject([
+    { reason: 'NotObserved', regarding: { kind: 'Namespace', name: 'n', namespace: 'n' } },
+  ]);
+});
+
+test('says on the workload and in the log that a remote agent has its name', async () => {
+  const pod = {
+    metadata: { name: 'x', namespace: 'n', uid: 'p', annotations: { 'platform.io/inject': 'true' } },
+  };
+  const warnings: unknown[] = [];
+  const hidden = replica({
+    logger: { ...silentLogger, warn: (message, fields) => void warnings.push({ message, ...fields }) },
+    allObservations: () => [change.object],
+    observationAt: () => change.object,
+    podsOf: () => [pod],
+  });
+  await lead(hidden);
+  expect(warnings).toContainEqual({
+    message: 'workload not observed, its agent name belongs to a remote agent',
+    ...{ namespace: 'n', agent: 'x', kind: 'Pod', workload: 'x' },
+  });
+  expect(posts().map(({ body }) => body)).toContainEqual(
+    expect.objectContaining({
+      reason: 'NotObserved',
+      regarding: expect.objectContaining({ kind: 'Pod' }) as object,
+    }),
+  );
 });

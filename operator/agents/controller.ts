@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { conditionOf } from '../../core/observation/condition-of.ts';
 import { contextOf } from '../../core/observation/context-of.ts';
 import { nextChangeAt } from '../../core/observation/next-change.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
@@ -6,13 +7,14 @@ import { statusOf } from '../../core/observation/status-of.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
 import type { EventNote } from '../../kube/events.ts';
 import type { Change } from '../../kube/informer.ts';
-import { keyText } from '../../kube/resources.ts';
+import { keyText, parseKey } from '../../kube/resources.ts';
 import type { Pod, Service } from '../../kube/types.ts';
 import { WorkQueue, type Requeue, type WorkObserver } from '../../kube/work-queue.ts';
 import { isSamePod } from './agent-pods.ts';
 import { notesOf } from './changes.ts';
 import { claimOf } from './claim.ts';
 import { OWN_CONDITIONS } from './conditions.ts';
+import { rejectedChangeIn } from './manifest-condition.ts';
 import { reconcileAgent, type ReconcileContext } from './reconcile-agent.ts';
 import { selects } from './routing.ts';
 import { reportSkippedPods } from './skipped-pods.ts';
@@ -23,6 +25,8 @@ export interface ControllerContext extends ReconcileContext {
   allPods(): Pod[];
   podAt(key: string): Pod | undefined;
   allObservations(): AgentObservation[];
+  /** Whether objects of the namespace are missing in the caches, because they exceed their part of the memory. */
+  isIncomplete(namespace: string): boolean;
 }
 
 /** Collects the pod changes of one rollout, which come in bursts. */
@@ -39,6 +43,8 @@ interface Queues {
 /** The next leader emits an Event that the previous leader may have missed, if the Event is not older than this. */
 const MISSED_MS = 60_000;
 const MISSED_NOTES = 1_000;
+/** When an agent of an incomplete namespace is tried again. */
+const INCOMPLETE_RETRY_MS = 60_000;
 
 /** Maintains one AgentObservation per agent while this process is the leader. The informers always report changes to it. */
 export class AgentController {
@@ -57,6 +63,17 @@ export class AgentController {
     for (const pod of copiesOf(change)) this.#addAgentOf(pod);
   }
 
+  /** The kubelet reports another cause for which this pod waits. */
+  mountChanged(key: string): void {
+    const pod = this.#context.podAt(key);
+    if (pod) this.#addAgentOf(pod);
+  }
+
+  /** Reconciles one agent because of something else than its objects. */
+  reconcile(key: string): void {
+    this.#queues?.agents.addAfter(key, GATHER_MS);
+  }
+
   observationChanged(change: Change<AgentObservation>): void {
     if (change.type === 'modified') this.#emit(notesOf(change.before, change.object));
     if (this.#queues === null) return;
@@ -68,7 +85,8 @@ export class AgentController {
 
   serviceChanged(change: Change<Service>): void {
     // Without leadership, comparing each Service of the first list with every pod would be wasted work.
-    if (this.#queues === null) return;
+    // In an incomplete namespace, with thousands of Services and pods, it would occupy the processor, and no agent is reconciled.
+    if (this.#queues === null || this.#context.isIncomplete(change.object.metadata.namespace ?? '')) return;
     if (change.type === 'modified' && sameJson(change.before.spec, change.object.spec)) return;
     const copies = copiesOf(change);
     for (const pod of this.#context.allPods())
@@ -77,8 +95,10 @@ export class AgentController {
 
   /** Waiting keys by queue. */
   depths(): { queue: string; depth: number }[] {
-    const queues = Object.entries(this.#queues ?? {}) as [string, WorkQueue][];
-    return queues.map(([queue, { length }]) => ({ queue, depth: length }));
+    return Object.values<WorkQueue>({ ...this.#queues }).map(({ name, length }) => ({
+      queue: name,
+      depth: length,
+    }));
   }
 
   /** Reconciles every agent, then each changed agent, until `signal` aborts. */
@@ -123,17 +143,42 @@ export class AgentController {
     const { logger, clock, observe } = this.#context;
     const context = this.#context;
     const queue = (name: string, work: (key: string) => Promise<Requeue | undefined>) =>
-      new WorkQueue({ name, work, logger, clock, observe });
-    const agents = queue('agents', (key) => reconcileAgent(context, key));
+      new WorkQueue({
+        name,
+        work,
+        logger,
+        clock,
+        observe,
+        namespaceOf: (key) => parseKey(key).namespace ?? '',
+      });
+    const agents = queue('agents', (key) => this.#reconcile(key));
     const aging = queue('aging', (key) => Promise.resolve(this.#checkAge(key, agents)));
     const skippedPods = queue('skipped-pods', (key) => reportSkippedPods(context, key));
     return { agents, aging, skippedPods };
+  }
+
+  /** In an incomplete namespace an agent whose pods are not cached would be treated as deleted. */
+  async #reconcile(key: string): Promise<Requeue | undefined> {
+    const { namespace = '' } = parseKey(key);
+    if (!this.#context.isIncomplete(namespace)) return reconcileAgent(this.#context, key);
+    this.#context.events.record({
+      regarding: { apiVersion: 'v1', kind: 'Namespace', name: namespace, namespace },
+      type: 'Warning',
+      action: 'Observe',
+      reason: 'NotObserved',
+      note: 'the pods, Services or AgentObservations of this namespace exceed the memory that the operator has for one namespace; the AgentObservations are not updated until there are fewer',
+      occurrence: 'incomplete',
+    });
+    return { requeueAfterMs: INCOMPLETE_RETRY_MS };
   }
 
   /** Reconciles an agent whose status changed by elapsed time alone, and checks again when it will change next. */
   #checkAge(key: string, agents: WorkQueue): Requeue | undefined {
     const observation = this.#context.observationAt(key);
     if (!observation) return undefined;
+    // Its status is not updated, so each check would find it due.
+    if (this.#context.isIncomplete(observation.metadata.namespace))
+      return { requeueAfterMs: INCOMPLETE_RETRY_MS };
     const { status = { phase: 'Pending' } } = observation;
     const now = this.#context.clock.now();
     const context = contextOf(observation);
@@ -174,8 +219,8 @@ function needsReconcile(
   );
 }
 
-/** The part of a status that only this process writes. */
+/** The part of a status that only this process writes, and what it reads of the rest. */
 function ownPart({ status }: AgentObservation): unknown {
-  const conditions = OWN_CONDITIONS.map((type) => status?.conditions?.find((each) => each.type === type));
-  return [conditions, status?.drift];
+  const conditions = OWN_CONDITIONS.map((type) => conditionOf(status, type));
+  return [conditions, status?.drift, rejectedChangeIn(status)];
 }

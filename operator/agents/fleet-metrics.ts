@@ -1,26 +1,173 @@
 import { GRADES } from '../../core/gap/gap.ts';
-import { PHASES, type AgentObservation } from '../../core/observation/observation.ts';
-import type { Metrics } from '../../runtime/metrics.ts';
+import { compliantOf } from '../../core/observation/compliant-of.ts';
+import { conditionOf } from '../../core/observation/condition-of.ts';
+import { PHASES, type AgentObservation, type ObservationStatus } from '../../core/observation/observation.ts';
+import type { Labels, Metrics, Sample, Scrape } from '../../runtime/metrics.ts';
+
+/** Agents with their own samples. Without a limit, the agents would determine the memory of Prometheus and of a scrape. */
+export const MAX_AGENTS = 5_000;
+
+/** The conditions that the alerts of the chart read. */
+const CONDITIONS = [
+  'Ready',
+  'Reporting',
+  'Injected',
+  'Routed',
+  'PolicyLoaded',
+  'ManifestValid',
+  'SidecarFits',
+] as const;
+
+type Status = Partial<ObservationStatus>;
+
+/** Only the present state of a condition has a sample. With a sample for each state there would be twice as many. */
+const STATES: {
+  name: string;
+  help: string;
+  read: (agentStatus: Status, namespace: string, agent: string) => Sample[];
+}[] = [
+  {
+    name: 'platform_agent_compliant',
+    help: '1 for the present status and reason of the condition Compliant; other states have no sample.',
+    read: (agentStatus, namespace, agent) => {
+      const { status, reason } = compliantOf(agentStatus);
+      return [{ labels: { namespace, agent, status, reason }, value: 1 }];
+    },
+  },
+  {
+    name: 'platform_agent_condition',
+    help: '1 for the present status and reason of each condition that an alert reads; other states have no sample.',
+    read: (agentStatus, namespace, agent) =>
+      CONDITIONS.flatMap((condition) => {
+        const { status, reason } = conditionOf(agentStatus, condition) ?? {};
+        return status && reason
+          ? [{ labels: { namespace, agent, condition, status, reason }, value: 1 }]
+          : [];
+      }),
+  },
+];
+
+const agentLabels = (namespace: string, agent: string): Labels => ({ namespace, agent });
+
+const NUMBERS: {
+  name: string;
+  help: string;
+  labels: (namespace: string, agent: string) => Labels;
+  value: (status: Status) => number | undefined;
+}[] = [
+  {
+    name: 'platform_agent_score',
+    help: 'Score of the worst instance of the agent, 0 to 100. A silent agent keeps its last score.',
+    labels: agentLabels,
+    value: ({ score }) => score,
+  },
+  {
+    name: 'platform_agent_evidence_ratio',
+    help: 'Share of the declared items with evidence, 0 to 1, of the instance with the least evidence.',
+    labels: agentLabels,
+    value: ({ evidence }) => (evidence === undefined ? undefined : evidence.percent / 100),
+  },
+  {
+    name: 'platform_agent_violations',
+    help: 'Distinct reasons of policy denials of the worst instance, as in the column VIOLATIONS.',
+    labels: agentLabels,
+    value: ({ violations }) => violations,
+  },
+  {
+    name: 'platform_agent_denied_requests',
+    help: 'Requests that the policy denied, blocked or only tracked, since the instances that report started.',
+    labels: agentLabels,
+    value: ({ outcomes }) => outcomes?.deny,
+  },
+  {
+    name: 'platform_agent_undeclared_items',
+    help: 'Observed models, tools, MCP servers and hosts that the manifest does not declare.',
+    labels: agentLabels,
+    value: ({ egress }) => egress?.undeclared,
+  },
+  {
+    name: 'platform_agent_failed_open_requests',
+    help: 'Requests that passed unevaluated because the policy engine was unreachable, since the instances that report started.',
+    labels: agentLabels,
+    value: ({ outcomes }) => outcomes?.failOpen,
+  },
+];
 
 /**
  * Gauges over the observations that `list` returns. Every phase and grade has a sample, also with value 0, so that alert
  * rules can compare it. Each replica counts all observations: aggregate with max, not sum.
  */
 export function addFleetMetrics(metrics: Metrics, list: () => readonly AgentObservation[]): void {
-  metrics.gauge('platform_operator_agents', 'AgentObservations by phase.', () =>
-    countBy(PHASES, list(), ({ status }) => status?.phase ?? 'Pending').map(([phase, value]) => ({
-      labels: { phase },
-      value,
-    })),
+  const fleets = new WeakMap<Scrape, Fleet>();
+  const fleetOf = (scrape: Scrape): Fleet => {
+    let fleet = fleets.get(scrape);
+    if (fleet === undefined) {
+      const all = list();
+      fleet = { all, shown: withMetrics(all) };
+      fleets.set(scrape, fleet);
+    }
+    return fleet;
+  };
+  metrics.gauge('platform_operator_agents', 'AgentObservations by phase.', (scrape) =>
+    countBy(PHASES, fleetOf(scrape).all, ({ status }) => status?.phase ?? 'Pending').map(
+      ([phase, value]) => ({
+        labels: { phase },
+        value,
+      }),
+    ),
   );
   metrics.gauge(
     'platform_operator_agent_grades',
     'AgentObservations by grade, without those that have no grade.',
-    () =>
-      countBy(GRADES, list(), ({ status }) => status?.grade).map(([grade, value]) => ({
+    (scrape) =>
+      countBy(GRADES, fleetOf(scrape).all, ({ status }) => status?.grade).map(([grade, value]) => ({
         labels: { grade },
         value,
       })),
+  );
+  addAgentMetrics(metrics, fleetOf);
+}
+
+/** The observations of one scrape. */
+interface Fleet {
+  all: readonly AgentObservation[];
+  /** Those with their own samples. */
+  shown: readonly AgentObservation[];
+}
+
+/** The first agents of each namespace, as many as possible of each, so that no namespace takes the metrics and alerts of others. */
+function withMetrics(observations: readonly AgentObservation[]): readonly AgentObservation[] {
+  if (observations.length <= MAX_AGENTS) return observations;
+  const before = new Map<string, number>();
+  const ranked = observations.map((observation) => {
+    const { namespace } = observation.metadata;
+    const rank = before.get(namespace) ?? 0;
+    before.set(namespace, rank + 1);
+    return { observation, rank };
+  });
+  ranked.sort((a, b) => a.rank - b.rank);
+  return ranked.slice(0, MAX_AGENTS).map(({ observation }) => observation);
+}
+
+/** Gauges with the labels `namespace` and `agent`, for at most MAX_AGENTS agents. */
+function addAgentMetrics(metrics: Metrics, fleetOf: (scrape: Scrape) => Fleet): void {
+  type Read = (status: Status, namespace: string, agent: string) => Sample[];
+  const samplesOf = (scrape: Scrape, read: Read): Sample[] =>
+    fleetOf(scrape).shown.flatMap(({ metadata: { namespace, name }, status }) =>
+      read(status ?? {}, namespace, name),
+    );
+  for (const { name, help, read } of STATES) metrics.gauge(name, help, (scrape) => samplesOf(scrape, read));
+  for (const { name, help, labels, value } of NUMBERS)
+    metrics.gauge(name, help, (scrape) =>
+      samplesOf(scrape, (status, namespace, agent) => {
+        const number = value(status);
+        return number === undefined ? [] : [{ labels: labels(namespace, agent), value: number }];
+      }),
+    );
+  metrics.gauge(
+    'platform_operator_agents_without_metrics',
+    'AgentObservations above the limit of 5,000, which have no platform_agent metrics and no alerts.',
+    (scrape) => [{ value: Math.max(0, fleetOf(scrape).all.length - MAX_AGENTS) }],
   );
 }
 

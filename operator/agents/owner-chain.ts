@@ -1,5 +1,7 @@
 import { isAgentRef } from '../../core/observation/agent-ref.ts';
+import { present } from '../../core/untrusted/present.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { keepPodMetadata } from '../../kube/kept-metadata.ts';
 import { getObject } from '../../kube/objects.ts';
 import {
   apiVersionOf,
@@ -12,7 +14,9 @@ import {
   STATEFUL_SETS,
   type Resource,
 } from '../../kube/resources.ts';
-import type { KubeObject, OwnerReference, Workload } from '../../kube/types.ts';
+import { Semaphore } from '../../kube/semaphore.ts';
+import type { KubeObject, OwnerReference, PodTemplate, Workload } from '../../kube/types.ts';
+import { keepContainers } from './agent-pods.ts';
 
 /** The workload at the top of a pod's owner chain. */
 export type WorkloadRef = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
@@ -45,10 +49,19 @@ const LONGEST_CHAIN = 5;
  */
 export function createOwnerReader(client: KubeClient) {
   const seen = new Map<string, Promise<WorkloadResult>>();
+  // An agent with thousands of owners must not take all reads from other agents.
+  const turns = new Semaphore(1);
 
-  function read(ref: Omit<WorkloadRef, 'uid'>, namespace: string): Promise<WorkloadResult> {
+  const read = (
+    ref: Omit<WorkloadRef, 'uid'>,
+    namespace: string,
+    only?: 'metadata',
+  ): Promise<WorkloadResult> => turns.run(() => readWorkload(client, ref, { namespace, only }));
+
+  /** Reads and keeps only the metadata: the pods of one agent can have thousands of owners with megabytes each. */
+  function readOwner(ref: WorkloadRef, namespace: string): Promise<WorkloadResult> {
     const key = [ref.apiVersion, ref.kind, namespace, ref.name].join('/');
-    const result = seen.get(key) ?? readWorkload(client, ref, namespace);
+    const result = seen.get(key) ?? read(ref, namespace, 'metadata');
     seen.set(key, result);
     return result;
   }
@@ -60,7 +73,7 @@ export function createOwnerReader(client: KubeClient) {
     let next = controllerOf(object);
     for (let length = 0; next && length < LONGEST_CHAIN; length += 1) {
       top = refOf(next);
-      const result = await read(top, namespace);
+      const result = await readOwner(top, namespace);
       if (result.state === 'unreadable') break;
       if (result.state === 'gone') return { state: 'deleting' };
       const { uid, deletionTimestamp } = result.object.metadata;
@@ -78,7 +91,7 @@ export type OwnerReader = ReturnType<typeof createOwnerReader>;
 async function readWorkload(
   client: KubeClient,
   ref: Omit<WorkloadRef, 'uid'>,
-  namespace: string,
+  { namespace, only }: { namespace: string; only: 'metadata' | undefined },
 ): Promise<WorkloadResult> {
   // The path of a name with a slash would be a subresource, for which this process has no permission.
   if (!isAgentRef(ref)) return { state: 'gone' };
@@ -86,8 +99,40 @@ async function readWorkload(
     (each) => each.kind === ref.kind && apiVersionOf(each) === ref.apiVersion,
   );
   if (!resource) return { state: 'unreadable' };
-  const object = await getObject(client, resource, { namespace, name: ref.name });
-  return object ? { state: 'found', object } : { state: 'gone' };
+  return READS.run(async () => {
+    const object = await getObject(client, resource, { namespace, name: ref.name, only });
+    const keep = only === 'metadata' ? keepLinks : keepWorkload;
+    return object ? { state: 'found', object: keep(object) } : { state: 'gone' };
+  });
+}
+
+/** Concurrent reads of this process. A workload can have megabytes, and the pods of one agent can have as many owners as pods. */
+const READS = new Semaphore(4);
+
+/** Reduces a workload to what the walk up the owner chain reads. */
+function keepLinks({ metadata }: Workload): Workload {
+  const { name, uid, deletionTimestamp, ownerReferences } = keepPodMetadata(metadata);
+  return { metadata: { name, ...present({ uid, deletionTimestamp, ownerReferences }) } };
+}
+
+/** Reduces a workload to the fields that this process reads. */
+function keepWorkload({ metadata, spec, status }: Workload): Workload {
+  const { template, jobTemplate, replicas, suspend, parallelism, completions } = spec ?? {};
+  const numbers = present({ replicas, suspend, parallelism, completions });
+  const kept = template && keepTemplate(template);
+  const ofJobs = jobTemplate?.spec?.template && {
+    spec: { template: keepTemplate(jobTemplate.spec.template) },
+  };
+  return {
+    metadata: keepPodMetadata(metadata),
+    spec: { ...numbers, ...present({ template: kept, jobTemplate: ofJobs }) },
+    ...present({ status }),
+  };
+}
+
+function keepTemplate({ metadata, spec }: PodTemplate): PodTemplate {
+  const { labels, annotations } = keepPodMetadata({ name: '', ...metadata });
+  return { metadata: present({ labels, annotations }), spec: keepContainers(spec) };
 }
 
 const refOf = ({ apiVersion, kind, name, uid }: WorkloadRef): WorkloadRef => ({
@@ -101,8 +146,11 @@ export function refOfPod({ metadata: { name, uid = '' } }: KubeObject): Workload
   return { apiVersion: 'v1', kind: 'Pod', name, uid };
 }
 
+/** Longer than any uid of the API server. The chart's policy admits no longer ones in an AgentObservation. */
+const MAX_UID = 63;
+
 /** An owner that cannot exist is ignored: no AgentObservation could refer to it. */
 function controllerOf(object: KubeObject): OwnerReference | undefined {
   const controller = object.metadata.ownerReferences?.find((reference) => reference.controller === true);
-  return controller && isAgentRef(controller) ? controller : undefined;
+  return controller && isAgentRef(controller) && controller.uid.length <= MAX_UID ? controller : undefined;
 }

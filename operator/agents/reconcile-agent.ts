@@ -1,5 +1,5 @@
 import type { Installed } from '../../core/injection/drift.ts';
-import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -9,13 +9,16 @@ import { AGENT_OBSERVATIONS, parseKey } from '../../kube/resources.ts';
 import { applyObject } from '../../kube/server-side-apply.ts';
 import type { Pod, Service } from '../../kube/types.ts';
 import type { Requeue } from '../../kube/work-queue.ts';
+import type { KnownCas } from '../../runtime/known-cas.ts';
 import { hasEnded, isLive } from '../../kube/pods.ts';
 import { age, type AgeContext } from './age.ts';
 import { announceNameTaken, announceNew } from './changes.ts';
 import { makesAgent } from './claim.ts';
-import { ownConditions, type AgentState } from './conditions.ts';
+import { idleConditions, ownConditions, type AgentState } from './conditions.ts';
 import { agentWorkloadFirst, desiredObservation, isAsDesired, type MinimumBars } from './desired.ts';
 import { driftIn } from './drift.ts';
+import type { Misfit } from './fits-condition.ts';
+import { rejectedChangeIn } from './manifest-condition.ts';
 import { createOwnerReader, type OwnerReader, type WorkloadResult, type WorkloadRef } from './owner-chain.ts';
 import { activityOf, agentNameIn, wantsSidecar } from './workload-state.ts';
 
@@ -31,11 +34,15 @@ export interface ReconcileContext extends AgeContext {
   observationAt(key: string): AgentObservation | undefined;
   /** What newly created pods get; null: unknown to this process. */
   installed: Installed | null;
+  /** The CAs that pods may trust; null: unknown to this process. */
+  knownCas: KnownCas | null;
   /** The lowest bars that `platform.io/compliant-grade` and `platform.io/compliant-evidence` may set. */
   minimum: MinimumBars;
   /** Namespaces that are excluded from injection. */
   excludedNamespaces: readonly string[];
   servicesIn(namespace: string): Service[];
+  failedMountOf: (pod: Pod) => string | null;
+  misfitOf(key: string): Misfit | null;
 }
 
 /** Retry delay while owners are being deleted, before their pods or the observation are deleted too. */
@@ -50,8 +57,8 @@ type Found = Awaited<ReturnType<typeof workloadsOf>>;
 
 /** Reconciles the AgentObservation of one agent with its pods and its workload. Level-based, so a missed event has no effect. */
 export async function reconcileAgent(context: ReconcileContext, key: string): Promise<Requeue | undefined> {
+  // Also while it is being deleted: a finalizer can keep it forever, and without this process it would keep its last status.
   const observation = context.observationAt(key);
-  if (observation?.metadata.deletionTimestamp) return { requeueAfterMs: DELETING_RETRY_MS };
   const pods = context.podsOf(key).filter(isLive);
   const owners = createOwnerReader(context.client);
   const found = await workloadsOf(
@@ -60,7 +67,7 @@ export async function reconcileAgent(context: ReconcileContext, key: string): Pr
   );
   // The control plane maintains observations of remote agents.
   if (observation?.spec.source === 'remote') {
-    for (const workload of found.workloads) announceNameTaken(context.events, observation, workload);
+    for (const workload of found.workloads) announceNameTaken(context, observation, workload);
     return undefined;
   }
   if (found.workloads.length > 0) return reconcileActive(context, key, { pods, found });
@@ -95,12 +102,21 @@ async function reconcileActive(
     pods,
     minimum: context.minimum,
   });
-  const { installed } = context;
-  const agentState = { pods, workloads, services: context.servicesIn(namespace), installed };
+  const { installed, failedMountOf, knownCas } = context;
+  // The files do not exist before the injector has issued the first certificate.
+  await knownCas?.read().catch(() => undefined);
+  const drift = driftIn(pods, installed, knownCas);
+  const agentState = {
+    ...{ pods, workloads, drift, failedMountOf },
+    services: context.servicesIn(namespace),
+    misfit: context.misfitOf(key),
+    rejectedChange: rejectedChangeIn(known?.status),
+  };
   const observation =
     known && isAsDesired(known, desired) ? known : await apply(context, desired, { known, agentState });
-  await applyConditions(context, observation, agentState);
-  await age(context, key, observation, { activity: 'running', drift: driftIn(pods, installed) });
+  const conditions = ownConditions(agentState, observation.status?.conditions ?? [], context.clock.now());
+  await applyConditions(context, observation, conditions);
+  await age(context, key, observation, { activity: 'running', drift });
   return { requeueAfterMs: found.isDeleting ? DELETING_RETRY_MS : resyncIn(RESYNC_MS) };
 }
 
@@ -113,16 +129,19 @@ async function reconcileIdle(
   const { agentRef } = observation.spec;
   if (!agentRef) return undefined;
   const result = await owners.read(agentRef, observation.metadata.namespace);
-  if (result.state === 'unreadable') {
+  const isRemoved = observation.metadata.deletionTimestamp !== undefined;
+  if (result.state === 'unreadable' || (result.state === 'gone' && isRemoved)) {
     await age(context, key, observation, { activity: 'running' });
     return { requeueAfterMs: resyncIn(RESYNC_MS) };
   }
   const hasTerminatingPods = context.podsOf(key).some((pod) => !hasEnded(pod));
   const why = whyObsolete(observation, result);
-  if (result.state === 'gone' || (why !== null && !hasTerminatingPods)) {
+  if (result.state === 'gone' || (why !== null && !hasTerminatingPods && !isRemoved)) {
     await remove(context, observation, `${agentRef.kind} ${agentRef.name} ${why}`);
     return undefined;
   }
+  const conditions = idleConditions(observation, context.misfitOf(key), context.clock.now());
+  await applyConditions(context, observation, conditions);
   await age(context, key, observation, { activity: activityOf(agentRef.kind, result.object) });
   return { requeueAfterMs: resyncIn(IDLE_RESYNC_MS) };
 }
@@ -162,11 +181,10 @@ async function apply(
 async function applyConditions(
   context: ReconcileContext,
   observation: AgentObservation,
-  agentState: AgentState,
+  conditions: readonly Condition[],
 ): Promise<void> {
   const { name, namespace } = observation.metadata;
   const known = observation.status?.conditions ?? [];
-  const conditions = ownConditions(agentState, known, context.clock.now());
   const unchanged = conditions.every((condition) => known.some((each) => sameJson(each, condition)));
   if (unchanged) return;
   const applied = { metadata: { name, namespace }, status: { conditions } };

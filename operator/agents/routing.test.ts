@@ -1,6 +1,7 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { Pod, Service } from '../../kube/types.ts';
 import { verdictOf } from '../../core/observation/verdict.ts';
+import { keepService } from '../informers.ts';
 import { keepPod } from './agent-pods.ts';
 import { ROUTED } from './routing.ts';
 
@@ -105,6 +106,15 @@ describe('Routed', () => {
     );
   });
 
+  test('names at most 20 Services, because the status of each agent has the message', () => {
+    const services = Array.from({ length: 1_000 }, (_, index) =>
+      service(`s-${1_000 + index}`, { ports: [{ port: 8000 }] }),
+    );
+    const { message } = routed([pod], services);
+    expect(message).toContain('Service s-1019 port 8000 targets 8000 and 980 more; set targetPort');
+    expect(message).not.toContain('s-1020');
+  });
+
   test.each<[string, NonNullable<Pod['status']>, string]>([
     ['runs', { phase: 'Running' }, 'True ThroughSidecar'],
     ['ended because its port was in use', ended({}, { terminated: { exitCode: 98 } }), 'False PortTaken'],
@@ -149,4 +159,50 @@ describe('Routed', () => {
       'ThroughSidecar',
     );
   });
+});
+
+test('a Service is cached with bounded ports, and not at all if it cannot select a cached pod', () => {
+  const selector = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`l-${index}`, 'v']));
+  const ports = Array.from({ length: 1_000 }, (_, index) => ({
+    ...{ name: `p-${index}`, port: index + 1, targetPort: 'http', nodePort: 30_000 },
+  }));
+  const metadata = { ...service('front', {}).metadata, annotations: { note: 'x' } };
+  const kept = keepService({ metadata, spec: { type: 'ClusterIP', selector: selector(100), ports } });
+  expect(kept).toEqual({
+    metadata: { name: 'front', namespace: 'n' },
+    spec: { type: 'ClusterIP', selector: selector(100), ports: expect.anything() as unknown },
+  });
+  expect(kept?.spec?.ports).toHaveLength(250);
+  expect(kept?.spec?.ports?.[0]).toEqual({ port: 1, targetPort: 'http' });
+  expect(keepService({ metadata, spec: { selector: selector(101) } })).toBeNull();
+});
+
+test('the record of each pod is read once, however many Services select it', () => {
+  const pods = Array.from({ length: 20 }, () => keepPod(structuredClone(pod)));
+  const services = Array.from({ length: 20 }, (_, index) => ({
+    metadata: { name: `s-${index}`, namespace: 'n' },
+    spec: { selector: { app: 'x' }, ports: [{ port: 80, targetPort: 8000 }] },
+  }));
+  const parse = jest.spyOn(JSON, 'parse');
+  expect(verdictOf(ROUTED, { pods, services }).reason).toBe('ServiceBypassesSidecar');
+  expect(parse).toHaveBeenCalledTimes(pods.length);
+  parse.mockRestore();
+});
+
+test('does not compare a namespace full of Services with as many pods, which would stop the operator for minutes', () => {
+  const count = 2_000;
+  const pods = Array.from({ length: count }, (_, index) => ({
+    ...pod,
+    metadata: { ...pod.metadata, name: `x-${index}` },
+  }));
+  const services = Array.from({ length: count }, (_, index) =>
+    service(`s-${index}`, { ports: [{ port: 80, targetPort: 9000 }] }),
+  );
+  expect(routed(pods, services)).toEqual({
+    status: 'Unknown',
+    reason: 'TooManyServices',
+    message: '2000 Services are too many to compare with 2000 pods; remove Services or pods',
+  });
+  expect(routed(pods.slice(0, 1), services)).toMatchObject({ reason: 'NoService' });
 });

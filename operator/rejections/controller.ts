@@ -1,21 +1,21 @@
 import { once } from 'node:events';
+import { RETRY_ANNOTATION } from '../../core/injection/names.ts';
+import { verdictOf } from '../../core/observation/verdict.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { EVENTS, type EventRecorder, type StoredEvent } from '../../kube/events.ts';
 import { Informer, type Change, type InformerTiming } from '../../kube/informer.ts';
 import { expectOk, patchObject } from '../../kube/objects.ts';
-import { apiVersionOf } from '../../kube/resources.ts';
+import { apiVersionOf, keyText } from '../../kube/resources.ts';
 import type { ObjectReference, Workload } from '../../kube/types.ts';
 import { WorkQueue, type Requeue, type WorkObserver } from '../../kube/work-queue.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Counter, Metrics } from '../../runtime/metrics.ts';
 import { createOwnerReader, POD_CONTROLLERS, type OwnerReader } from '../agents/owner-chain.ts';
-import { wantsSidecar } from '../agents/workload-state.ts';
+import { SIDECAR_FITS, type Misfit } from '../agents/fits-condition.ts';
+import { agentNameIn, wantsSidecar } from '../agents/workload-state.ts';
 import { lacksPods } from './lacks-pods.ts';
 import { keepEvent, rejectionOf, type Rejection } from './rejection.ts';
-
-/** On a controller whose pods were rejected while the injector was unavailable: a change makes it retry immediately. */
-const RETRY_ANNOTATION = 'platform.io/retry';
 
 export interface RejectionContext {
   client: KubeClient;
@@ -28,6 +28,8 @@ export interface RejectionContext {
   guardPolicy: string;
   /** False: nothing is patched. The controllers retry by themselves after up to 1,000 seconds. */
   isRetryEnabled: boolean;
+  /** Called with the key of an agent whose `misfitOf` has changed. */
+  onMisfit(agent: string): void;
   /** Reports whether the injector responds; null: unknown, so retries run without this check. */
   injector: { respondedAtMs(): number; checkSoon(): void } | null;
 }
@@ -38,11 +40,17 @@ const APART_MS = 100;
 const RETRY = { baseMs: 5_000, maxMs: 60_000, times: 10 };
 /** The message starts with the pod's name, which differs at each attempt. */
 const POD_NAME = /^pod \S+ /;
+/** A quota's use, which differs at each attempt. No start is read twice, because any client can write the text. */
+const USED = /, used: (?:(?!, used: ).)*?(?=, limited: )/;
+/** A quota can get space without an Event, so its rejections are checked again after this time. */
+const RECHECK_MS = 20_000;
 
 interface Known {
   rejection: Rejection;
-  /** The last message that was reported on the owner. */
+  /** The last message that was reported on the owner, without what differs at each attempt. */
   reported: string | null;
+  /** The agent whose pods do not fit, with the reported message; null: another rejection, or not checked yet. */
+  unfit: { agent: string; misfit: Misfit } | null;
   /** Time of the last rejection; on the monotonic clock, like `nextRetryMs`. */
   rejectedAtMs: number;
   retries: number;
@@ -68,6 +76,7 @@ export class RejectionController {
       resource: EVENTS,
       selection: { fieldSelector: 'reason=FailedCreate' },
       keep: keepEvent(guardPolicy),
+      namespacePart: 1 / 32,
       onChange: (change) => this.#eventChanged(change),
     });
     this.#retries = metrics.counter(
@@ -80,7 +89,7 @@ export class RejectionController {
     if (this.#queue === null) return;
     const rejection = rejectionOf(change.object, this.#context.guardPolicy);
     if (rejection === null) return;
-    if (change.type === 'deleted') this.#known.delete(keyOf(rejection.controller));
+    if (change.type === 'deleted') this.#forget(keyOf(rejection.controller));
     else this.#addRejection(rejection, APART_MS);
   }
 
@@ -91,6 +100,11 @@ export class RejectionController {
       if (known.rejection.isInjectorUnavailable) this.#queue?.addAfter(key, (waitMs += APART_MS));
   }
 
+  /** Why the API server creates no pod of this agent; null: it does, or another cause. */
+  misfitOf(agent: string): Misfit | null {
+    return [...this.#known.values()].find(({ unfit }) => unfit?.agent === agent)?.unfit?.misfit ?? null;
+  }
+
   depth(): number {
     return this.#queue?.length ?? 0;
   }
@@ -99,7 +113,10 @@ export class RejectionController {
     const { logger, clock, observe } = this.#context;
     this.#known.clear();
     const work = (key: string) => this.#check(key);
-    this.#queue = new WorkQueue({ name: 'rejections', work, logger, clock, observe, concurrency: 2 });
+    const namespaceOf = (key: string) => this.#known.get(key)?.rejection.controller.namespace ?? '';
+    this.#queue = new WorkQueue({
+      ...{ name: 'rejections', work, logger, clock, observe, concurrency: 2, namespaceOf },
+    });
     let waitMs = 0;
     for (const event of this.informer.list()) {
       const rejection = rejectionOf(event, this.#context.guardPolicy);
@@ -120,7 +137,8 @@ export class RejectionController {
     const nextRetryMs = injector === null ? rejectedAtMs + RETRY.baseMs : rejectedAtMs;
     const known = this.#known.get(key);
     if (known) Object.assign(known, { rejection, rejectedAtMs });
-    else this.#known.set(key, { rejection, rejectedAtMs, reported: null, retries: 0, nextRetryMs });
+    else
+      this.#known.set(key, { rejection, rejectedAtMs, reported: null, unfit: null, retries: 0, nextRetryMs });
     this.#queue?.addAfter(key, checkAfterMs);
   }
 
@@ -130,29 +148,45 @@ export class RejectionController {
     const owners = createOwnerReader(this.#context.client);
     const workload = await withMissingPods(known.rejection.controller, owners);
     if (workload === null) {
-      this.#known.delete(key);
+      this.#forget(key);
       return undefined;
     }
     const top = await owners.topOf(workload, known.rejection.controller);
     if (top.state === 'deleting') return { requeueAfterMs: RETRY.baseMs };
     const owner = { ...top.workload, namespace: known.rejection.controller.namespace };
-    this.#report(known, owner);
+    this.#report(known, owner, workload);
+    if (known.rejection.misfit !== null) return { requeueAfterMs: RECHECK_MS };
     if (!known.rejection.isInjectorUnavailable || !this.#context.isRetryEnabled) return undefined;
     return this.#retryIfDue(key, known, owner);
   }
 
-  #report(known: Known, owner: EventOwner): void {
-    const { message } = known.rejection;
-    const reasons = message.replace(POD_NAME, '');
+  #report(known: Known, owner: EventOwner, workload: Workload): void {
+    const { message, misfit, controller } = known.rejection;
+    const reasons = message.replace(POD_NAME, '').replace(USED, '');
     if (known.reported === reasons) return;
     known.reported = reasons;
+    const unfit = misfit && { reason: misfit, message };
+    this.#setMisfit(known, agentOf(controller, workload), unfit);
     this.#context.events.record({
       regarding: owner,
       type: 'Warning',
       reason: 'PodsRefused',
       action: 'Inject',
-      note: message,
+      note: unfit === null ? message : verdictOf(SIDECAR_FITS, { pods: [], misfit: unfit }).message,
     });
+  }
+
+  #setMisfit(known: Known, agent: string | null, misfit: Misfit | null): void {
+    const { unfit } = known;
+    known.unfit = agent === null || misfit === null ? null : { agent, misfit };
+    for (const each of new Set([unfit?.agent, known.unfit?.agent]))
+      if (each !== undefined) this.#context.onMisfit(each);
+  }
+
+  #forget(key: string): void {
+    const known = this.#known.get(key);
+    this.#known.delete(key);
+    if (known?.unfit) this.#context.onMisfit(known.unfit.agent);
   }
 
   async #retryIfDue(key: string, known: Known, owner: EventOwner): Promise<Requeue | undefined> {
@@ -188,6 +222,12 @@ export class RejectionController {
     this.#retries.add({ kind });
     logger.info('retrying workload after injector outage', { namespace, kind, name });
   }
+}
+
+/** The key of the agent whose pods a controller creates; null: they have no valid agent name. */
+function agentOf({ kind, namespace }: Rejection['controller'], workload: Workload): string | null {
+  const name = agentNameIn(kind, workload);
+  return name === null ? null : keyText({ namespace, name });
 }
 
 type EventOwner = ObjectReference & { namespace: string };

@@ -27,6 +27,8 @@ const observation = (overrides: Partial<AgentObservation['metadata']> = {}): Age
   spec: { source: 'remote' },
 });
 
+const LAST_SEEN = '2026-03-01T09:59:50.000Z';
+
 const verdicts = (conditions: readonly Condition[] | undefined) =>
   Object.fromEntries((conditions ?? []).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
 
@@ -44,6 +46,17 @@ test('copies the state of an agent from the list', () => {
   });
 });
 
+test('marks the grade of a silent agent as old', () => {
+  const silent = mirroredStatus(observation(), agent({ phase: 'Unknown' }), AT);
+  const known = mirroredStatus(observation(), agent(), AT);
+  const unreachable = unreachableStatus({ ...observation(), status: known }, AT);
+  expect([known, silent, unreachable].map(({ oldGrade }) => oldGrade)).toEqual([
+    undefined,
+    'A (old)',
+    'A (old)',
+  ]);
+});
+
 test('omits values that were not reported', () => {
   const silent = agent({ phase: 'Pending', grade: null, score: null, tokens: null, lastSeen: null });
   const { conditions: _, ...status } = mirroredStatus(observation(), silent, AT);
@@ -51,21 +64,29 @@ test('omits values that were not reported', () => {
 });
 
 describe('the conditions', () => {
-  test.each<[Phase, ready: string, reporting: string, compliant: string]>([
-    ['Healthy', 'True Healthy', 'True HeartbeatReceived', 'Unknown Mirrored'],
-    ['Degraded', 'True Degraded', 'True HeartbeatReceived', 'Unknown Mirrored'],
-    ['Unhealthy', 'False Unhealthy', 'True HeartbeatReceived', 'Unknown Mirrored'],
-    ['Unknown', 'False Stale', 'False Stale', 'Unknown Stale'],
-    ['Pending', 'False NoHeartbeat', 'False NoHeartbeat', 'Unknown NoHeartbeat'],
-  ])('of an agent with the listed phase %s', (phase, ready, reporting, compliant) => {
-    const { conditions } = mirroredStatus(observation(), agent({ phase }), AT);
-    expect(verdicts(conditions)).toEqual({
-      ...{ Ready: ready, Reporting: reporting, Compliant: compliant },
-      AgentReachable: 'Unknown Mirrored',
-      ModelReachable: 'Unknown Mirrored',
-      PolicyLoaded: 'Unknown Mirrored',
-    });
-  });
+  const first = 'AwaitingFirstHeartbeat';
+  test.each<
+    [Phase, lastSeen: string | null, verdicts: [ready: string, reporting: string, compliant: string]]
+  >([
+    ['Healthy', LAST_SEEN, ['True Healthy', 'True HeartbeatReceived', 'Unknown Mirrored']],
+    ['Degraded', LAST_SEEN, ['True Degraded', 'True HeartbeatReceived', 'Unknown Mirrored']],
+    ['Unhealthy', LAST_SEEN, ['False Unhealthy', 'True HeartbeatReceived', 'Unknown Mirrored']],
+    ['Unknown', LAST_SEEN, ['False Stale', 'False Stale', 'Unknown Stale']],
+    ['Pending', LAST_SEEN, ['False NoHeartbeat', 'False NoHeartbeat', 'Unknown NoHeartbeat']],
+    ['Unknown', null, ['False NeverReported', 'False NeverReported', 'Unknown NeverReported']],
+    ['Pending', null, [`False ${first}`, `Unknown ${first}`, `Unknown ${first}`]],
+  ])(
+    'of an agent with the listed phase %s and heartbeat %s',
+    (phase, lastSeen, [ready, reporting, compliant]) => {
+      const { conditions } = mirroredStatus(observation(), agent({ phase, lastSeen }), AT);
+      expect(verdicts(conditions)).toEqual({
+        ...{ Ready: ready, Reporting: reporting, Compliant: compliant },
+        AgentReachable: 'Unknown Mirrored',
+        ModelReachable: 'Unknown Mirrored',
+        PolicyLoaded: 'Unknown Mirrored',
+      });
+    },
+  );
 
   test.each<[number | null, string | undefined, string]>([
     [74, undefined, 'False GradeTooLow'],

@@ -3,6 +3,7 @@ import { contextOf } from '../../core/observation/context-of.ts';
 import { MIRRORED_REASON } from '../../core/observation/mirrored.ts';
 import type { AgentObservation, ObservationStatus, Phase } from '../../core/observation/observation.ts';
 import { conditionAt, type Verdict } from '../../core/observation/verdict.ts';
+import { oldGradeOf } from '../../core/observation/status-of.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { dayOf } from '../../core/usage/day-totals.ts';
 import type { OutsideAgent } from './outside-agent.ts';
@@ -18,6 +19,8 @@ const NOT_LISTED: Verdict = {
 const REPORTS = yes('HeartbeatReceived', 'the agent reports to its control plane');
 const STALE = no('Stale', 'its control plane has received no recent heartbeat');
 const NO_HEARTBEAT = no('NoHeartbeat', 'its control plane has received no heartbeat yet');
+const NEVER_REPORTED = no('NeverReported', 'its control plane has never received a heartbeat');
+const AWAITED = no('AwaitingFirstHeartbeat', NO_HEARTBEAT.message);
 const NO_FAILED_CHECK = 'its control plane reports no failed check of severity error';
 
 /** The conditions for each listed phase. */
@@ -28,6 +31,14 @@ const BY_PHASE: Readonly<Record<Phase, Record<'Ready' | 'Reporting', Verdict>>> 
   Unknown: { Ready: STALE, Reporting: STALE },
   Pending: { Ready: NO_HEARTBEAT, Reporting: NO_HEARTBEAT },
 };
+/** The same before the first heartbeat. */
+const BEFORE_FIRST: Partial<typeof BY_PHASE> = {
+  Unknown: { Ready: NEVER_REPORTED, Reporting: NEVER_REPORTED },
+  Pending: { Ready: AWAITED, Reporting: { ...AWAITED, status: 'Unknown' } },
+};
+
+const verdictsOf = ({ phase, lastSeen }: OutsideAgent): (typeof BY_PHASE)[Phase] =>
+  (lastSeen === null ? BEFORE_FIRST[phase] : undefined) ?? BY_PHASE[phase];
 
 /**
  * The status of an agent according to the list of the remote control plane. The phase is copied unchanged. Conditions that
@@ -39,10 +50,12 @@ export function mirroredStatus(
   at: Date,
 ): ObservationStatus {
   const { phase, agentId, runtime, grade, score, tokens, lastSeen } = agent;
-  const verdicts = { ...BY_PHASE[phase], Compliant: compliantOf(observation, agent) };
+  const verdicts = { ...verdictsOf(agent), Compliant: compliantOf(observation, agent) };
+  const known = score === null ? undefined : (grade ?? gradeOf(score));
   return present({
     ...{ phase, agentId, runtime, score, tokens },
-    grade: score === null ? null : (grade ?? gradeOf(score)),
+    grade: known,
+    oldGrade: oldGradeOf({ grade: known, isReporting: verdicts.Reporting.status === 'True' }),
     lastChecked: lastSeen,
     ...judged(observation, at, verdicts),
   });
@@ -60,6 +73,7 @@ export function unreachableStatus(observation: AgentObservation, at: Date): Obse
     ...observation.status,
     tokens: isOfToday ? tokens : undefined,
     phase: 'Unknown' as const,
+    oldGrade: oldGradeOf({ grade: observation.status?.grade, isReporting: false }),
     ...judged(observation, at, {
       Ready: unreachable,
       Reporting: unreachable,
@@ -89,9 +103,10 @@ function judged(
   return { ...observed, conditions };
 }
 
-function compliantOf(observation: AgentObservation, { phase, score }: OutsideAgent): Verdict {
+function compliantOf(observation: AgentObservation, agent: OutsideAgent): Verdict {
+  const { score } = agent;
   const { compliantGrade = DEFAULT_COMPLIANT_GRADE } = contextOf(observation);
-  const reporting = BY_PHASE[phase].Reporting;
+  const reporting = verdictsOf(agent).Reporting;
   if (reporting.status !== 'True') return { ...reporting, status: 'Unknown' };
   return score === null || score < minimumScoreOf(compliantGrade)
     ? no('GradeTooLow', `the grade is below ${compliantGrade}`)

@@ -154,6 +154,19 @@ def test_vendors_have_their_own_headers(http_server: HttpServer) -> None:
 
 
 @pytest.mark.parametrize(
+    ("provider", "variable", "path"),
+    [("gemini", "GOOGLE_GEMINI_BASE_URL", "/v1beta/models"), ("cohere", "CO_API_URL", "/v1/models")],
+)
+def test_the_variable_of_the_vendors_client_counts_without_the_usual_one(
+    http_server: HttpServer, provider: str, variable: str, path: str
+) -> None:
+    model = {"provider": provider, "id": "m", "apiKey": "k"}
+    found = checks_of({"model": model}, {variable: f"{http_server.url}/"})
+    assert found[f"model:{provider}/m"]["status"] == "pass"
+    assert [request["path"] for request in http_server.requests] == [path]
+
+
+@pytest.mark.parametrize(
     ("provider", "env", "expected"),
     [
         ("my-llm", {}, ("skip", "no API address is known for provider my-llm: set MY_LLM_BASE_URL")),

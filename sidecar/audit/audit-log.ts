@@ -101,6 +101,8 @@ export class AuditLog {
   window: UsageWindow;
   /** The `model` events of the agent since the start of the process. */
   reported: UsageWindow;
+  /** The model calls, also of spans, that the agent reported without a request since the start of the process. */
+  reportedAlone: UsageWindow;
   readonly #options: AuditLogOptions;
   readonly #calls = new CallMemory();
   /** In no order. Not a Set: V8 allocates the table of an old Set again after some additions, in the old generation. */
@@ -108,6 +110,7 @@ export class AuditLog {
   readonly #laneTokens: LaneTokens;
   /** Distinct reasons of denials on the proxy and on the lanes that no heartbeat contains yet. */
   readonly #denials = new Set<string>();
+  #lastTaken: readonly string[] = [];
   /** The last time of an arrival, in epoch milliseconds and as text. */
   #arrival = { ms: NaN, text: '' };
   #day: DayTotals;
@@ -123,6 +126,7 @@ export class AuditLog {
     this.#day = emptyDay(now);
     this.window = emptyWindow(now.toISOString());
     this.reported = this.window;
+    this.reportedAlone = this.window;
   }
 
   /** Creates the entry when the request arrives, so that early events find it. */
@@ -181,6 +185,7 @@ export class AuditLog {
   recordUsage(events: readonly BehavioralEvent[]): void {
     this.seen.note(sightingsIn({ events: [...events] }));
     this.#countReported(events);
+    this.reportedAlone = addCalls(this.reportedAlone, callsIn(events));
     this.#countWithoutRequest(this.#report(callsIn(events)));
   }
 
@@ -227,7 +232,13 @@ export class AuditLog {
   takeDenials(): string[] {
     const taken = [...this.#denials];
     this.#denials.clear();
+    this.#lastTaken = taken;
     return taken;
+  }
+
+  /** The denial reasons that the last heartbeat contains and those since then; without heartbeats: since the start. */
+  get recentDenials(): string[] {
+    return [...new Set([...this.#lastTaken, ...this.#denials])];
   }
 
   totalsToday(price: TokenPrice | undefined): UsageTotals {

@@ -95,7 +95,7 @@ function start(options: Partial<CensusOptions> = {}): Census {
     logger: { info: () => undefined, warn: () => undefined },
     knownHosts: () => ({
       ...{ expected: new Set(['api.example']), others: new Set(['api.vendor.example']) },
-      ...{ domains: [], isPartial: false },
+      ...{ domains: [], isPartial: false, lanes: [] },
     }),
     lookup: (host) => {
       asked.push(host);

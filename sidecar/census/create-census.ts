@@ -1,5 +1,6 @@
 import { knownHostsOf } from '../../core/census/known-hosts.ts';
 import { declaredEgressOf } from '../../core/egress/declared.ts';
+import { laneTargetsOf } from '../../core/egress/lane-use.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -22,7 +23,10 @@ export function createCensus({ config, manifest, clock, logger }: CreateCensusIn
   return new Census({
     isOn: config.CENSUS === 'on',
     ownPorts: ownPortsOf(config),
-    knownHosts: () => knownHostsOf(declaredEgressOf(manifest()).hosts, product),
+    knownHosts: () => {
+      const lanes = laneTargetsOf(manifest(), config.EGRESS_LANES ?? []);
+      return knownHostsOf(declaredEgressOf(manifest()).hosts, product, lanes);
+    },
     clock,
     logger,
   });

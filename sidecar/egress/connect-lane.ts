@@ -7,6 +7,7 @@ import { isOwnAddress } from '../../probe/own-address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { bind } from '../../runtime/http-listener.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { comesOverLoopback } from '../access.ts';
 import { startOnLoopback } from '../loopback.ts';
 import { lingerOn } from '../proxy/connection-end.ts';
 import { startTunnel } from './connect-tunnel.ts';
@@ -134,6 +135,10 @@ export class ConnectLane {
     this.#clients.add(client);
     client.once('close', () => this.#clients.delete(client));
     client.on('error', () => client.destroy());
+    if (!comesOverLoopback({ socket: client })) {
+      respond(client, 403, 'this lane is available on loopback only');
+      return;
+    }
     const target = parseConnectTarget(url);
     if (target === null) {
       respond(client, 400, 'the target of CONNECT is host:port');

@@ -9,10 +9,10 @@ export class DayCounts {
   readonly #hours = new Map<number, Map<string, number>>();
   #latest: { number: number; counts: Map<string, number> } | null = null;
 
-  add(key: string, at: Date): void {
+  add(key: string, at: Date, amount = 1): void {
     const hour = this.#countsAt(at);
     const known = hour.has(key) || hour.size < MAX_KEYS ? key : OTHER;
-    hour.set(known, (hour.get(known) ?? 0) + 1);
+    hour.set(known, (hour.get(known) ?? 0) + amount);
   }
 
   addAll(keys: readonly string[], at: Date): void {

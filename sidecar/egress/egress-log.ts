@@ -1,6 +1,6 @@
 import { OUTCOMES, type AuditEntry, type Outcome } from '../../core/behavior/audit-entry.ts';
 import { comparedTokensIn } from '../../core/behavior/lane-calls.ts';
-import type { EgressCall } from '../../core/egress/egress-call.ts';
+import type { EgressCall, EgressUsage } from '../../core/egress/egress-call.ts';
 import { BODY_UNREAD, POLICY_UNAVAILABLE } from '../../core/egress/fail-modes.ts';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
@@ -72,6 +72,9 @@ interface Sighting {
 
 const REDIRECTS: ReadonlySet<number | null> = new Set([301, 302, 303, 307, 308]);
 
+/** The status of an accepted WebSocket. */
+const SWITCHED = 101;
+
 /** Characters of a path that the log keeps. */
 const MAX_PATH = 2048;
 
@@ -91,6 +94,9 @@ export class EgressLog {
   readonly #called = new DayCounts();
   readonly #executed = new DayCounts();
   readonly #hosts = new DayCounts();
+  /** Tokens and cost by the members of `EgressFacts.usage`. */
+  readonly #usage = new DayCounts();
+  readonly #usedLanes = new Set<string>();
   /** Called tools by MCP server. */
   readonly #servers = new Map<string, { calls: DayCounts; tools: DayCounts }>();
   #lastId = 0;
@@ -159,6 +165,9 @@ export class EgressLog {
         kept.toolsExecuted = this.#lists.shared(facts.toolsExecuted);
       };
     this.#count(call);
+    // A check of the key requests the list of models, also through a lane that the agent's model calls do not use.
+    if (route.wire !== null || call.method !== 'GET' || call.statusCode === SWITCHED)
+      this.#usedLanes.add(route.lane.id);
     // The client sends a redirected call again.
     if (REDIRECTS.has(call.statusCode)) return;
     this.#observe(call, this.#options.clock.now());
@@ -185,9 +194,11 @@ export class EgressLog {
     const { lanes, audit, memory, clock } = this.#options;
     const now = clock.now();
     const servers = [...this.#servers].filter(([, { calls }]) => calls.totals(now).size > 0);
+    const usage = this.#usage.totals(now);
     const failedOpen = [...this.counts.values()].reduce((sum, { calls }) => sum + calls.failOpen, 0);
     return {
       lanes: lanes.map(({ id }) => id),
+      usedLanes: new Set(this.#usedLanes),
       models: this.#models.totals(now),
       toolsOffered: this.#offered.totals(now),
       toolsCalled: this.#called.totals(now),
@@ -203,6 +214,12 @@ export class EgressLog {
       ),
       ...comparedTokensIn(audit.ring.newest()),
       hosts: this.#hosts.totals(now),
+      ...(usage.size > 0 && {
+        usage: {
+          ...{ prompt: usage.get('prompt') ?? 0, completion: usage.get('completion') ?? 0 },
+          costUsd: usage.get('costUsd') ?? null,
+        },
+      }),
       ...(failedOpen > 0 && { failedOpen }),
     };
   }
@@ -261,7 +278,14 @@ export class EgressLog {
       this.#called.addAll(facts.toolsCalled, now);
       this.#executed.addAll(facts.toolsExecuted, now);
     }
+    if (facts.usage !== null) this.#addUsage(facts.usage, now);
     if (isServed) this.#options.audit.seen.note(this.#sightingsOf(facts, server), now);
+  }
+
+  #addUsage({ promptTokens, completionTokens, costUsd }: EgressUsage, now: Date): void {
+    this.#usage.add('prompt', now, promptTokens);
+    this.#usage.add('completion', now, completionTokens);
+    if (costUsd !== undefined) this.#usage.add('costUsd', now, costUsd);
   }
 
   #sightingsOf(facts: CallFacts, server: string | null): readonly string[] {

@@ -153,10 +153,12 @@ describe('a call that the policy allows', () => {
     expect((await logged(2))[1]).toMatchObject({ toolsExecuted: ['search'] });
     expect(rig.egress.facts()).toMatchObject({
       lanes: ['openai'],
+      usedLanes: new Set(['openai']),
       models: new Map([['gpt-5', 2]]),
       toolsCalled: new Map([['search', 2]]),
       toolsExecuted: new Map([['search', 1]]),
       hosts: new Map([['localhost', 2]]),
+      usage: { prompt: 62, completion: 10, costUsd: expect.closeTo((62 * 1.25 + 10 * 10) / 1e6, 12) },
     });
   });
 
@@ -186,6 +188,7 @@ describe('a call that passes unread', () => {
     const response = await fetch(`${rig.url}/openai/v1/models`);
     expect(await response.json()).toEqual({ data: [] });
     expect((await logged())[0]).toMatchObject({ method: 'GET', path: '/v1/models', model: null });
+    expect(rig.egress.facts().usedLanes).toEqual(new Set());
     expect(rig.egress.log.counts.get('openai')?.unread).toEqual({ route: 1, size: 0, form: 0 });
   });
 
@@ -244,6 +247,7 @@ describe('a call that passes unread', () => {
     await new Promise((resolve) => socket.once('close', resolve));
     expect(received).toMatch(/^HTTP\/1\.1 101 .*X-Path: \/v1\/realtime\?model=gpt\r\n\r\necho hello$/s);
     expect((await logged())[0]).toMatchObject({ method: 'GET', path: '/v1/realtime', statusCode: 101 });
+    expect(rig.egress.facts().usedLanes).toEqual(new Set(['openai']));
   });
 });
 

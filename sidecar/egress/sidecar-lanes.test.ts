@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { EgressCall } from '../../core/egress/egress-call.ts';
+import type { GapReport } from '../../core/gap/gap.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { post, startTlsVendor, type TlsVendor } from '../../testing/egress-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
@@ -91,6 +92,8 @@ test('a call of the agent is in /egress, in the entry of its request, in the met
     'platform_sidecar_tokens_today{instances="this"} 35',
   ])
     expect(metrics).toContain(`${line}\n`);
+  // Every pod can read the metrics.
+  for (const name of ['gpt-5', 'search', '127.0.0.1', 'shop']) expect(metrics).not.toContain(name);
   const { rows } = await sidecar.report<{ rows: object[] }>('/explore?view=matrix');
   expect(rows).toContainEqual(expect.objectContaining({ kind: 'model', name: 'gpt-5', observed: true }));
   expect(rows).toContainEqual(expect.objectContaining({ kind: 'tool', name: 'search', observed: true }));
@@ -123,4 +126,26 @@ test('a port that is in use stops the start', async () => {
   env['EGRESS_PORT'] = String(await servers.tcp(() => undefined));
   await expect(start()).rejects.toMatchObject({ code: 'EADDRINUSE' });
   await servers.close();
+});
+
+test('an agent that reports calls, and does not use its lane, has an issue until a call passes the lane', async () => {
+  const sidecar = await start();
+  const counts = { promptTokens: 3, completionTokens: 3, totalTokens: 6 };
+  const usage = {
+    ...{ source: 'agent-sdk', windowStartedAt: new Date().toISOString(), totalTokens: 6, totalCalls: 3 },
+    models: [{ modelId: 'gpt-5', ...counts, callCount: 3 }],
+  };
+  sidecar.agent.otherwise = ({ url }, response) => {
+    const isUsage = url === '/platform/usage';
+    response.writeHead(isUsage ? 200 : 404, { 'content-type': 'application/json' });
+    response.end(isUsage ? JSON.stringify(usage) : '{}');
+  };
+  const issues = async (): Promise<string[]> =>
+    (await sidecar.report<GapReport>('/gap')).issues.map(({ property }) => property);
+  // The report of the usage may arrive after the probes of the first run.
+  await issues();
+  expect(await issues()).toContain('egress.lane-unused.openai');
+  await post(Number(env['EGRESS_PORT']), CHAT, ask);
+  await callsTo(1);
+  expect(await issues()).not.toContain('egress.lane-unused.openai');
 });

@@ -13,6 +13,7 @@ import type { GapReport } from '../../core/gap/gap.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
 import type { AnalysisState } from '../../core/llm-analysis/analysis.ts';
+import type { Verdict } from '../../core/observation/verdict.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { GOOD_ANSWERS } from '../../testing/hostile-answers.ts';
@@ -60,7 +61,12 @@ afterEach(async () => {
   await new Promise((resolve) => plane.close(resolve));
 });
 
-type Gap = GapReport & { evidence: EvidenceReport; llm: AnalysisState; census: CensusReport };
+type Gap = GapReport & {
+  evidence: EvidenceReport;
+  llm: AnalysisState;
+  census: CensusReport;
+  compliant: Verdict;
+};
 
 const guardrails = { input: [{ type: 'pii-detector' }] };
 
@@ -85,7 +91,7 @@ const last = (): Heartbeat => received.at(-1)!.heartbeat;
 const chat = async (): Promise<void> => {
   rig.agent.answers['/v1/chat'] = {
     object: 'chat.completion',
-    model: 'm',
+    model: 'gpt-5',
     choices: [],
     usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
   };
@@ -100,7 +106,7 @@ test('sends the first heartbeat as soon as the agent is up, with the same data a
   expect(request.headers.authorization).toBe('Bearer the-key');
   expect(parseHeartbeat(heartbeat, { agentName: 'shop', at: new Date() })).toMatchObject({ ok: true });
   const { checks } = await rig.report<{ checks: unknown }>('/health/ready');
-  const { evidence, llm: _, census: _census, ...gap } = await rig.report<Gap>('/gap');
+  const { evidence, llm: _, census: _census, compliant: _compliant, ...gap } = await rig.report<Gap>('/gap');
   expect(heartbeat).toEqual({
     version: 1,
     instance: hostname(),
@@ -114,7 +120,8 @@ test('sends the first heartbeat as soon as the agent is up, with the same data a
     evidence,
     audit: {
       declared: expect.any(Number),
-      proved: 0,
+      // SEC-LLM-10, by the check of the variable.
+      proved: 5,
       failed: expect.arrayContaining(['MODEL-01']),
       suppressions: [],
     },
@@ -170,7 +177,7 @@ test('with a report of the agent, sends the same data as the routes, except for 
   const { source, health, gap, evidence, usage } = last();
   const ready = await rig.report<HealthReport>('/health/ready');
   expect(source).toBe('agent-sdk');
-  const { llm, census: _, ...ofRoute } = await rig.report<Gap>('/gap');
+  const { llm, census: _, compliant: _compliant, ...ofRoute } = await rig.report<Gap>('/gap');
   expect({ ...gap, evidence }).toEqual(ofRoute);
   expect(llm).toMatchObject({ status: 'off' });
   const withoutLatency = ({ latencyMs: _, ...check }: Check): object => check;
@@ -269,7 +276,7 @@ describe('usage', () => {
         guardrails,
         model: {
           provider: 'o',
-          id: 'm',
+          id: 'gpt-5',
           apiKey: 'k',
           costControls: { usdPerMillionTokens: { input: 1e6, output: 1e6 } },
         },
@@ -282,7 +289,7 @@ describe('usage', () => {
       usage: {
         totalTokens: 7,
         totalCalls: 1,
-        models: [{ modelId: 'm', promptTokens: 3, completionTokens: 4 }],
+        models: [{ modelId: 'gpt-5', promptTokens: 3, completionTokens: 4 }],
       },
       totals: { tokensToday: 7, costTodayUsd: 7 },
       outcomes: { notEvaluated: 1 },

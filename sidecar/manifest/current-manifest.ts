@@ -7,6 +7,7 @@ import {
   watchManifestFile,
   type LoadedManifest,
 } from '../../runtime/manifest-file.ts';
+import { invalidManifest } from './invalid-manifest.ts';
 
 type ValidManifest = LoadedManifest & { ok: true };
 
@@ -28,7 +29,7 @@ export class CurrentManifest {
     const loaded = await loadManifestFile(path);
     if (!loaded.ok) {
       for (const line of describeRefusal(loaded)) logger.error(line);
-      throw new Error(`MANIFEST_PATH ${path} is not a valid manifest: ${countOf(loaded.problems)}`);
+      throw invalidManifest(path, loaded);
     }
     const current = new CurrentManifest(loaded, logger);
     current.#warn();
@@ -71,8 +72,4 @@ export class CurrentManifest {
     }
     for (const listener of this.#listeners) listener();
   }
-}
-
-function countOf(problems: readonly unknown[]): string {
-  return problems.length === 1 ? 'one problem' : `${problems.length} problems`;
 }

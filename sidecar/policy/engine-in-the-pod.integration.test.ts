@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,6 +13,7 @@ import { clusterBinary } from '../../testing/cluster-binary.ts';
 import { whyNoOpa } from '../../testing/opa.ts';
 import { injectionSettings, optedInPod } from '../../testing/pods.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
+import { terminationLogAt } from '../../testing/termination-log.ts';
 import { TestServers } from '../../testing/sockets.ts';
 import { createOpaEngine } from './opa-engine.ts';
 
@@ -29,10 +30,14 @@ function injectedContainers(): Record<string, Container> {
 const argsOf = (name: string): string[] => injectedContainers()[name]?.['args'] as string[];
 
 /** Runs the command of the init container with another directory and manifest. */
-async function render(manifest: string, folder: string): Promise<{ code: number | null; errors: string }> {
+async function render(
+  manifest: string,
+  folder: string,
+  variables: Record<string, string> = {},
+): Promise<{ code: number | null; errors: string }> {
   const args = argsOf('platform-policy').map((arg) => (arg === '/policy' ? folder : arg));
   const child = spawn(process.execPath, args, {
-    env: { MANIFEST_PATH: manifest },
+    env: { MANIFEST_PATH: manifest, ...variables },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let errors = '';
@@ -54,10 +59,11 @@ describe('the init container of a pod', () => {
   ])('exits with the reason for %s and writes nothing', async (_case, name, reason) => {
     await writeFile(join(folder, 'bad.yaml'), 'kind: Nothing\n');
     const out = await mkdtemp(join(folder, 'out-'));
-    const { code, errors } = await render(join(folder, name), out);
+    const { code, errors } = await render(join(folder, name), out, terminationLogAt(join(folder, 'log')));
     expect(errors).toMatch(/^sidecar cannot start:\n/);
     expect(errors).toContain(reason);
-    expect([code, await readdir(out)]).toEqual([1, []]);
+    expect([code, await readdir(out)]).toEqual([65, []]);
+    expect(await readFile(join(folder, 'log'), 'utf8')).toContain(`\n${reason}`);
   });
 
   test('exits with the reason when the directory cannot be written', async () => {

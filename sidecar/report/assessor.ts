@@ -1,7 +1,7 @@
 import { audit } from '../../core/audit/audit.ts';
 import { auditSummaryOf, type AuditSummary } from '../../core/audit/summary.ts';
-import { reportedCallsIn } from '../../core/behavior/reported-calls.ts';
-import { summarizeBehavior } from '../../core/behavior/summarize-behavior.ts';
+import { reportedCallsIn, reportedCountsOf } from '../../core/behavior/reported-calls.ts';
+import { servingOf, summarizeBehavior } from '../../core/behavior/summarize-behavior.ts';
 import type { EvidenceReport } from '../../core/evidence/evidence.ts';
 import { evidenceOf } from '../../core/evidence/evidence-of.ts';
 import { guardrailsSeen, sightingsInFacts } from '../../core/evidence/sightings.ts';
@@ -15,7 +15,8 @@ import type { HealthReport } from '../../core/health/health.ts';
 import type { AnalysisState } from '../../core/llm-analysis/analysis.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { isTrusted } from '../../core/proof/counted.ts';
-import { gather, queryPolicy, type AgentEnvironment, type Observed } from '../../probe/gather.ts';
+import { probeAgentUsage } from '../../probe/agent.ts';
+import { gather, NO_AGENT, queryPolicy, type AgentEnvironment, type Observed } from '../../probe/gather.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
@@ -25,6 +26,7 @@ import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import { ownPortsOf } from '../own-ports.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { ProofStore } from '../proofs/proof-store.ts';
+import { UsageGrowth } from '../usage/usage-growth.ts';
 import { SharedRun } from './shared-run.ts';
 
 /** The facts of one probe run and the reports derived from them. Every route and heartbeat uses one assessment. */
@@ -58,6 +60,9 @@ export interface AssessorOptions {
   signal: AbortSignal;
 }
 
+/** Less than the probes of a report take at most. */
+const USAGE_MS = 5_000;
+
 /** Makes assessments on demand. Concurrent callers share one run. */
 export class Assessor {
   /** The latest assessment. */
@@ -69,9 +74,11 @@ export class Assessor {
   /** Monotonic time of the latest assessment. */
   #latestAtMs = -Infinity;
   #hasInvalidReport = false;
+  readonly #usage: UsageGrowth;
 
   constructor(options: AssessorOptions) {
     this.#options = options;
+    this.#usage = new UsageGrowth(options.clock.now());
   }
 
   /** Takes up to six seconds if the agent hangs; rejects only when the process stops. */
@@ -91,13 +98,15 @@ export class Assessor {
   }
 
   /**
-   * After the end of the agent: its endpoints as it last responded, with all that was observed until now. Probes an agent that was
-   * never probed.
+   * After the end of the agent: its endpoints as it last responded, with all that was observed until now. Of an agent that never
+   * listened, such as a script, no endpoint counts.
    */
   async assessEnded(): Promise<Assessment> {
     // A run that began before the end may have received the agent's last responses.
     await this.#assessing.current();
-    return this.#answered === null ? this.assess() : this.#renewed(this.#answered);
+    const answered = this.#answered ?? (await this.assess());
+    const { facts } = answered;
+    return this.#renewed(hasListened(facts) ? answered : { ...answered, facts: { ...facts, ...NO_AGENT } });
   }
 
   /** The probes of the latest assessment with all that was observed until now, for a sidecar that stops with its agent. */
@@ -108,7 +117,7 @@ export class Assessor {
   async #run(): Promise<Assessment> {
     const { audit: log, clock } = this.#options;
     const { manifest, hash: manifestHash, invalid } = this.#options.manifest;
-    const facts = await this.#gather(manifest, invalid);
+    const [facts] = await Promise.all([this.#gather(manifest, invalid), this.#noteUsage()]);
     this.#noteReport(facts.invalidReport);
     log.seen.note(sightingsInFacts(facts));
     const assessment = this.#assessed({ manifest, manifestHash, facts });
@@ -159,8 +168,15 @@ export class Assessor {
     const { audit: log, egress } = this.#options;
     const entries = log.ring.newest();
     return {
-      behavior: { ...summarizeBehavior(entries), requestsWithout: log.requestsWithoutBehavior },
-      reported: reportedCallsIn(entries),
+      behavior: {
+        ...summarizeBehavior(entries),
+        ...servingOf(entries, this.#options.manifest.manifest.spec.api?.healthEndpoint),
+        requestsWithout: log.requestsWithoutBehavior,
+      },
+      reported: {
+        ...reportedCallsIn(entries),
+        calls: reportedCountsOf(entries, log.reportedAlone, this.#usage.calls),
+      },
       ...(egress && { egress: egress() }),
     };
   }
@@ -180,6 +196,15 @@ export class Assessor {
     });
   }
 
+  /** The usage that the agent reports is compared only with lanes. One that responds late counts in the next report. */
+  async #noteUsage(): Promise<void> {
+    const { config, signal } = this.#options;
+    if (config.EGRESS_LANES !== null)
+      this.#usage.note(
+        await probeAgentUsage(config.UPSTREAM_URL, AbortSignal.any([signal, AbortSignal.timeout(USAGE_MS)])),
+      );
+  }
+
   /** Logs one line per change of state. */
   #noteReport(invalid: Facts['invalidReport']): void {
     const { logger } = this.#options;
@@ -195,5 +220,9 @@ function responsesIn(facts: Facts | null): number {
   if (facts === null) return -1;
   const { health, capabilities, agentCard, agentReport, invalidReport } = facts;
   const answers = [health, capabilities, agentCard].filter((answer) => answer?.answered === true);
-  return answers.length + ((agentReport ?? invalidReport) === null ? 0 : 1);
+  return answers.length + Number((agentReport ?? invalidReport) !== null) + Number(hasListened(facts));
 }
+
+/** Whether the agent's port accepted a connection. */
+export const hasListened = ({ upstream }: Pick<Facts, 'upstream'>): boolean =>
+  upstream?.state === 'reachable';

@@ -90,6 +90,7 @@ describe('after the end of the agent', () => {
     expect(found.filter((property) => !properties(before).includes(property))).toEqual([
       'guardrails.input.pii-detector',
       'policy.pii_detector_not_invoked',
+      'tools.undeclared.drop_orders',
     ]);
   });
 
@@ -127,9 +128,18 @@ describe('after the end of the agent', () => {
     });
   });
 
-  test('an agent that was never probed is probed', async () => {
+  test('an agent that never listened has no issue about an endpoint', async () => {
     await rig.agent.stop();
-    expect(await gap('?agent=ended')).toEqual(await gap());
+    const endpoints = ['healthcheckable', 'discoverable'];
+    expect(properties(await gap())).toEqual(expect.arrayContaining(endpoints));
+    const ended = await gap('?agent=ended');
+    expect(ended).toMatchObject({ listened: false });
+    expect(properties(ended)).not.toEqual(expect.arrayContaining(['healthcheckable']));
+    expect(properties(ended)).not.toEqual(expect.arrayContaining(['discoverable']));
+  });
+
+  test('an agent that was never probed is probed', async () => {
+    expect(await gap('?agent=ended')).toEqual({ ...(await gap()), listened: true });
   });
 
   test.each(['/gap', '/explore'])('another value of the parameter is rejected by %s', async (path) => {

@@ -1,14 +1,18 @@
 import type { Request, Response } from 'express';
 import { readyOf } from '../../core/health/check.ts';
 import type { OperationResponse } from '../../core/openapi/operation.ts';
-import { comesOverLoopback, isBodyHidden, type SidecarRoute } from '../access.ts';
+import { present } from '../../core/untrusted/present.ts';
+import { Problem } from '../../runtime/problem.ts';
+import { comesOverLoopback, isBodyHidden, KubeletAddresses, type SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 
 /**
  * Duration of a drain: longer than the idle time-out of a keep-alive connection and the shutdown of nearly any pod. The route
- * is open to every client in the network, so its effect is harmless and temporary.
+ * has no credentials, so its effect is harmless and temporary.
  */
 const DRAIN_SECONDS = 300;
+
+const NOT_KUBELET = 'this route is available in the pod, and at the address of its first probes';
 
 /** Milliseconds for which an assessment is reused for clients outside loopback. */
 const OUTSIDE_AGE_MS = 1_000;
@@ -45,12 +49,19 @@ export function healthRoutes(context: SidecarContext): SidecarRoute[] {
       },
       handlers: [(request, response) => answerReady(context, request, response)],
     },
+    ...kubeletRoutes(context),
+  ];
+}
+
+function kubeletRoutes(context: SidecarContext): SidecarRoute[] {
+  const kubelet = new KubeletAddresses(context.clock);
+  return [
     {
       method: 'GET',
       path: '/readyz',
       access: 'open',
       summary:
-        'For the kubelet: 200 while the sidecar itself can serve, 503 while it shuts down. Contains the policy mode and engine.',
+        'For the kubelet: 200 while the sidecar itself can serve, 503 while it shuts down. Contains the policy mode and engine, and `nonce` if `START_NONCE` is set.',
       operation: {
         id: 'getReadiness',
         responses: {
@@ -58,18 +69,32 @@ export function healthRoutes(context: SidecarContext): SidecarRoute[] {
           503: notReady('Shutting down.', 'SidecarReadiness'),
         },
       },
-      handlers: [(_request, response) => answerReadyz(context, response)],
+      handlers: [
+        (request, response) => {
+          kubelet.add(request.socket);
+          answerReadyz(context, response);
+        },
+      ],
     },
     {
       method: 'GET',
       path: '/drain',
       access: 'open',
-      summary: `For the kubelet, when the pod terminates: for ${DRAIN_SECONDS} seconds the proxy closes each connection after its next response (\`Connection: close\`), so that clients connect to another pod while the agent still serves. No request is rejected.`,
+      summary: `For the kubelet, when the pod terminates: for ${DRAIN_SECONDS} seconds the proxy closes each connection after its next response (\`Connection: close\`), so that clients connect to another pod while the agent still serves. No request is rejected. With \`CONTROL_ACCESS=local\`, only the pod itself and the address of the kubelet, from which the first requests to \`/readyz\` came, have access. Others get 403.`,
       operation: {
         id: 'drainConnections',
-        responses: { 200: { description: 'Draining has begun.', schema: 'Drain' } },
+        responses: {
+          200: { description: 'Draining has begun.', schema: 'Drain' },
+          403: 'With CONTROL_ACCESS=local: the client is neither the kubelet nor in the pod.',
+        },
       },
-      handlers: [(_request, response) => drain(context, response)],
+      handlers: [
+        ({ socket }, response) => {
+          if (context.config.CONTROL_ACCESS === 'local' && !kubelet.has(socket))
+            throw new Problem(403, NOT_KUBELET);
+          drain(context, response);
+        },
+      ],
     },
   ];
 }
@@ -94,6 +119,7 @@ function answerReadyz({ isDraining, config }: SidecarContext, response: Response
   response.status(isDraining ? 503 : 200).json({
     status: isDraining ? 'draining' : 'ok',
     policy: { mode: config.POLICY_PROXY_MODE, engine: config.POLICY_ENGINE },
+    ...present({ nonce: config.START_NONCE }),
   });
 }
 

@@ -5,6 +5,8 @@ import { matrixOf } from '../../core/egress/matrix.ts';
 import { exploredEgressOf } from '../../core/explore/explored-egress.ts';
 import { exploreOf } from '../../core/explore/explore.ts';
 import { align } from '../../core/gap/align.ts';
+import { compliantOfReport } from '../../core/observation/compliant-of.ts';
+import type { Verdict } from '../../core/observation/verdict.ts';
 import { ref } from '../../core/openapi/json-schema.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
@@ -13,7 +15,7 @@ import { probeAgentUsage } from '../../probe/agent.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { SidecarRoute } from '../access.ts';
 import { egressSetupOf, type SidecarContext } from '../context.ts';
-import type { Assessment } from '../report/assessor.ts';
+import { hasListened, type Assessment } from '../report/assessor.ts';
 import { SharedRun } from '../report/shared-run.ts';
 
 /** What a report does after the end of the agent, for the client that runs the agent. */
@@ -21,7 +23,7 @@ const ENDED = {
   agent: {
     schema: { type: 'string', enum: ['ended'] },
     description:
-      '`ended`: the agent has ended. Its last calls are waited for, and its endpoints are reported as they last responded.',
+      '`ended`: the agent has ended. Its last calls are waited for, and its endpoints are reported as they last responded, or not at all if it never listened; `listened` is false then.',
   },
 } as const;
 
@@ -76,17 +78,22 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/gap',
       access: 'local',
       summary:
-        'Returns score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `llm {status, model, analysedAt, reason}` is the state of the LLM analysis. `census {state, reason, unseenEgress[], unexplainedOpens}` is the state of the census, with null instead of findings if it does not run. `?view=alignment`: the issues as declared and observed values.',
+        'Returns the verdict `compliant {status, reason, message}`, score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `llm {status, model, analysedAt, reason}` is the state of the LLM analysis. `census {state, reason, unseenEgress[], unexplainedOpens}` is the state of the census, with null instead of findings if it does not run. `?view=alignment`: the issues as declared and observed values.',
       operation: GAP,
       handlers: [
         async (request, response) => {
           const isAlignment = has(request, 'view', 'alignment');
-          const { gap, evidence, llm, manifest, facts } = await assess(context, request);
+          const assessment = await assess(context, request);
+          const { gap, evidence, llm, manifest, facts } = assessment;
           const census = censusReportOf(context.census.state, facts.egress);
           response.json(
             isAlignment
               ? { source: gap.source, ...align(manifest, facts) }
-              : { ...gap, evidence, llm, census },
+              : {
+                  compliant: compliantIn(context, assessment),
+                  ...{ ...gap, evidence, llm, census },
+                  ...(has(request, 'agent', 'ended') && { listened: hasListened(facts) }),
+                },
           );
         },
       ],
@@ -116,12 +123,17 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
   ];
 }
 
+function compliantIn({ audit }: SidecarContext, { facts, ...reports }: Assessment): Verdict {
+  const policyState = facts.policy.state;
+  return compliantOfReport({ ...reports, policyState, at: facts.at, denials: audit.recentDenials });
+}
+
 const exploreRoute = (context: SidecarContext): SidecarRoute => ({
   method: 'GET',
   path: '/explore',
   access: 'local',
   summary:
-    "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown. `egress {lanes[], notRewritten[], census}`: the egress lanes, the variables that the injector could not change, and the census. `?view=matrix`: `{rows: [{kind, name, declared, reported, observed, verdict}]}`, with the verdicts match, undeclared, unreported, never-seen, misreported and unknown.",
+    "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown. `egress {lanes[], connect, notRewritten[], census}`: the egress lanes, the mode of the CONNECT lane if it is on, the variables that the injector could not change, and the census. `?view=matrix`: `{rows: [{kind, name, declared, reported, observed, verdict}]}`, with the verdicts match, undeclared, unreported, never-seen, misreported and unknown.",
   operation: EXPLORE,
   handlers: [
     async (request, response) => {
@@ -131,7 +143,11 @@ const exploreRoute = (context: SidecarContext): SidecarRoute => ({
         response.json(matrixOf(manifest, facts));
         return;
       }
-      const egress = exploredEgressOf(facts, egressSetupOf(context));
+      const { EGRESS_CONNECT: connect } = context.config;
+      const egress = {
+        ...exploredEgressOf(facts, egressSetupOf(context)),
+        ...(connect !== 'off' && { connect }),
+      };
       response.json({ ...exploreOf(manifest, health, gap.source, facts), egress });
     },
   ],

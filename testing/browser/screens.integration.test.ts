@@ -133,6 +133,16 @@ const NARROW = { width: 320, height: 640 };
 const overflow = (page: Page): Promise<number> =>
   inPage(page, 'document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
+const WIDTH_SCREENS = SCREENS.filter(({ name }) =>
+  ['the fleet', 'an agent', 'its history', 'its instances', 'the coverage', 'the rules'].includes(name),
+);
+
+/** The texts of headings, buttons and figures that are wider than their boxes. */
+const CUT_HEADINGS = `[...document.querySelectorAll(
+  'h1, h2, h3, th, .grid-headings .cell, .button, .chip, .tabs a, .chart-title, .figure-value',
+)].filter((each) => each.offsetParent !== null && getComputedStyle(each).display !== 'inline'
+  && each.scrollWidth > each.clientWidth).map((each) => each.textContent)`;
+
 /** Changes the color scheme of the system. The page follows with one of its next frames. */
 async function setColorScheme(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
   await page.emulateMedia({ colorScheme });
@@ -205,6 +215,35 @@ async function expectAccessible(page: Page): Promise<void> {
       await shown(page, 'invoice-reader');
       expect(await violationsOf(page)).toEqual([]);
       expect(await overflow(page)).toBeLessThanOrEqual(0);
+    });
+
+    test.each([1280, 1366, 1920, 390])(
+      'no heading is cut at %p pixels, also in a font that is 8 % wider',
+      async (width) => {
+        const { page } = await visit('#/', { viewport: { width, height: 900 }, locale: 'en-US' });
+        await inPage(page, `document.documentElement.style.setProperty('--text-small', '0.875rem')`);
+        for (const { hash, text } of WIDTH_SCREENS) {
+          await inPage(page, `location.hash = '${hash}'`);
+          await shown(page, text);
+          await isLoaded(page);
+          expect(await inPage(page, CUT_HEADINGS)).toEqual([]);
+          expect(await overflow(page)).toBeLessThanOrEqual(0);
+        }
+      },
+    );
+
+    test('the verdict is the first column after the name, and opens the page of an agent', async () => {
+      const { page } = await visit();
+      await shown(page, 'web-researcher');
+      const headings = await page.getByRole('columnheader').allInnerTexts();
+      expect(headings.slice(0, 2)).toEqual(['Agent', 'Compliant']);
+      const row = page.getByRole('row').filter({ hasText: 'invoice-reader' });
+      await row.getByText('the grade is below B').waitFor();
+      await row.getByRole('link').click();
+      const sentence = page.locator('header + .verdict');
+      expect(await sentence.innerText()).toBe(
+        'Compliant: No, the grade is below B. Next step: fix what costs points.',
+      );
     });
 
     test('the current tab is inside the window of a phone', async () => {

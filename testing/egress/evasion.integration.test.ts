@@ -9,12 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { EgressCall } from '../../core/egress/egress-call.ts';
 import type { MatrixReport, MatrixRow } from '../../core/egress/matrix.ts';
+import type { GapReport, Issue } from '../../core/gap/gap.ts';
 import type { Action, Peer } from '../processes/evasive-agent.ts';
 import { EVASIONS } from './evasions.ts';
-import { ENDING_PORT, HIDDEN_CALL, OWN_PORTS, VENDOR_PORT } from './outside-ports.ts';
+import { ENDING_PORT, HIDDEN_CALL, OWN_PORTS, PAST_MODEL, VENDOR_PORT } from './outside-ports.ts';
 import {
   DECLARED_HOST,
   HIDDEN_HOST,
+  LANE_HOST,
   openTwoNetworks,
   whyNoNetworks,
   type TwoNetworks,
@@ -30,7 +32,10 @@ const MANIFEST = JSON.stringify({
   kind: 'PlatformAgent',
   metadata: { name: 'shop', version: '1.0.0', description: 'Sells things.' },
   spec: {
-    model: { provider: 'openai', id: 'gpt-4o-mini', apiKey: '$env:OPENAI_API_KEY' },
+    model: {
+      ...{ provider: 'openai', id: 'gpt-4o-mini', apiKey: '$env:OPENAI_API_KEY' },
+      fallback: { provider: 'groq', id: PAST_MODEL, apiKey: '$env:OPENAI_API_KEY' },
+    },
     tools: [{ name: 'search' }],
     egress: { hosts: [DECLARED_HOST] },
     api: { type: 'rest', chatEndpoint: { path: '/v1/chat' } },
@@ -73,7 +78,11 @@ beforeAll(async () => {
       LOG_FORMAT: 'text',
       BIND_ADDRESS: '127.0.0.1',
     },
-    EGRESS_LANES: `openai=http://${DECLARED_HOST}:${VENDOR_PORT}`,
+    EGRESS_LANES: [
+      `openai=http://${DECLARED_HOST}:${VENDOR_PORT}`,
+      `groq=http://${LANE_HOST}:${VENDOR_PORT}`,
+      `mistral=http://${LANE_HOST}:${OWN_PORTS[0]}`,
+    ].join(','),
     ...{ EGRESS_CONNECT: 'log', CENSUS: 'on' },
   });
   sidecar.stdout!.resume();
@@ -96,6 +105,8 @@ const get = async (path: string): Promise<Answer> =>
   (await act({ action: 'fetch', url: CONTROL + path })) as Answer;
 const json = async <T>(path: string): Promise<T> => JSON.parse((await get(path)).text ?? 'null') as T;
 const rows = async (): Promise<MatrixRow[]> => (await json<MatrixReport>('/explore?view=matrix')).rows;
+const issue = async (property: string): Promise<Issue | undefined> =>
+  (await json<GapReport>('/gap')).issues.find((each) => each.property === property);
 const calls = (): Promise<EgressCall[]> => json('/egress');
 const ask = (url: string, body: object = {}) => act({ action: 'fetch', url, body: { ...QUESTION, ...body } });
 const unexplained = async (): Promise<number> =>
@@ -121,6 +132,7 @@ async function seenByCensus(address: string): Promise<void> {
   );
 }
 
+const PAST = { host: LANE_HOST, port: VENDOR_PORT };
 const HIDDEN = { host: HIDDEN_HOST, port: VENDOR_PORT };
 const RELAY = { host: DECLARED_HOST, port: VENDOR_PORT };
 const SHORT = { action: 'short', host: HIDDEN_HOST, port: ENDING_PORT, count: 200 } as const;
@@ -183,6 +195,19 @@ function unlisted(attack: Attack, peer: Peer): Test {
   };
 }
 
+/** The census lists the connection with its lane. */
+function listedPast(): Test {
+  attacksOnCensus.push(() => act({ action: 'hold', ...PAST }));
+  return async () => {
+    const name = `${nameOf(PAST)} past lane groq`;
+    await until(async () => (await rows()).some((row) => row.name === name), `${name} in the census`);
+    expect(await rows()).toContainEqual({
+      ...{ kind: 'host', name, declared: false, reported: null, observed: true, verdict: 'undeclared' },
+    });
+    expect((await issue('egress.unseen'))?.description).toContain(`${nameOf(PAST)} (past lane groq)`);
+  };
+}
+
 /** No lane has a call of the attack. */
 const notOnLane =
   (attack: Attack): Test =>
@@ -208,6 +233,7 @@ const inTunnel =
 /** By the names in EVASIONS. */
 const TESTS: Readonly<Record<string, Test>> = {
   'census-own-url': listed((peer) => act({ action: 'hold', ...peer })),
+  'census-past-lane': listedPast(),
   'census-library': listed((peer) => ask(chat(peer))),
   'census-no-proxy': listed((peer) => act({ action: 'hold', ...peer })),
   'census-short': async () => {
@@ -228,6 +254,21 @@ const TESTS: Readonly<Record<string, Test>> = {
       async () => (await rows()).some(({ kind, verdict }) => kind === 'tokens' && verdict === 'misreported'),
       'misreported tokens',
     );
+  },
+  'lanes-past-lane': async () => {
+    const [unused, url] = ['egress.lane-unused.groq', 'http://127.0.0.1:4000/v1/past'];
+    for (let index = 0; index < 3; index++) {
+      expect(await issue(unused)).toBeUndefined();
+      await act({ action: 'fetch', url, body: { message: 'hi' } });
+    }
+    await until(async () => (await issue(unused)) !== undefined, 'the unused lane in the report');
+    expect(await issue(unused)).toMatchObject({ severity: 'medium' });
+    const lane = LANE.replace('openai', 'groq/openai');
+    expect(await newCall(() => ask(lane, { model: PAST_MODEL }))).toMatchObject({
+      lane: 'groq',
+      statusCode: 200,
+    });
+    expect(await issue(unused)).toBeUndefined();
   },
   'lanes-library': notOnLane(() => ask(chat(HIDDEN))),
   'lanes-no-proxy': notOnLane(() => act({ action: 'hold', ...HIDDEN })),
@@ -257,6 +298,7 @@ const TESTS: Readonly<Record<string, Test>> = {
   'lanes-child': notOnLane(() => act({ action: 'holdInChild', ...HIDDEN })),
 
   'connect-own-url': inTunnel(() => act({ action: 'tunnel', ...HIDDEN })),
+  'connect-past-lane': notInTunnel(() => act({ action: 'hold', ...PAST })),
   'connect-library': inTunnel(() => act({ action: 'tunnel', ...HIDDEN })),
   'connect-no-proxy': notInTunnel(() => act({ action: 'hold', ...HIDDEN })),
   'connect-short': notInTunnel(() => act(SHORT)),
@@ -274,11 +316,28 @@ const TESTS: Readonly<Record<string, Test>> = {
   },
 };
 
+const HONEST = {
+  action: 'leave',
+  url: LANE.replace('openai', 'mistral'),
+  body: QUESTION,
+  count: 200,
+} as const;
+const isUnseen = unlisted(() => act(HONEST), { host: LANE_HOST, port: OWN_PORTS[0] });
+
 const TESTED = EVASIONS.flatMap((row) => (typeof row.test === 'string' ? [{ ...row, test: row.test }] : []));
 
 describe('evasion', () => {
   for (const { attack, shows, test: name } of TESTED)
     inNetworks(`${name}: ${attack}: ${shows ?? 'invisible'}`, async () => await TESTS[name]?.());
+});
+
+inNetworks('calls through a lane, also those that the agent leaves, bypass no lane', async () => {
+  await isUnseen();
+  expect((await rows()).map(({ name }) => name)).not.toContain(
+    `${LANE_HOST}:${OWN_PORTS[0]} past lane mistral`,
+  );
+  const used = /^platform_sidecar_egress_calls_total\{lane="mistral",outcome="allow"\} (\d+)$/m;
+  expect(Number(used.exec((await get('/metrics')).text ?? '')?.[1])).toBeGreaterThan(200);
 });
 
 test('every row has a test, and every test a row', () => {

@@ -1,4 +1,4 @@
-/** The layers of docs/guide/egress.md, with the headings of their tables. */
+/** The layers of docs/reference/review.md, with the headings of their tables. */
 export const LAYERS = {
   census: 'Evasion of the census',
   lanes: 'Evasion of lanes',
@@ -6,7 +6,7 @@ export const LAYERS = {
   policy: 'Evasion of a NetworkPolicy',
 } as const;
 
-/** One way to avoid one layer: a row of docs/guide/egress.md, and a test of evasion.integration.test.ts. */
+/** One way to avoid one layer: a row of docs/reference/review.md, and a test of evasion.integration.test.ts. */
 export interface Evasion {
   layer: keyof typeof LAYERS;
   /** What the agent does. */
@@ -18,6 +18,7 @@ export interface Evasion {
 }
 
 const OWN_URL = 'has a base URL in its code, or unsets a variable';
+const PAST = 'calls the vendor of a lane directly';
 const LIBRARY = "uses another vendor's library";
 const NO_PROXY = 'ignores `HTTPS_PROXY`';
 const SHORT = 'opens connections of less than 100 ms';
@@ -32,6 +33,12 @@ const NOT_ENFORCED = { untested: 'the network of the test cluster does not enfor
 /** Every row has the test that it names, and the page is generated from the rows. */
 export const EVASIONS: readonly Evasion[] = [
   { layer: 'census', attack: OWN_URL, shows: 'the address of the vendor', test: 'census-own-url' },
+  {
+    layer: 'census',
+    attack: PAST,
+    shows: 'the address with the lane, unless another declared host has it',
+    test: 'census-past-lane',
+  },
   { layer: 'census', attack: LIBRARY, shows: 'the address of the vendor', test: 'census-library' },
   { layer: 'census', attack: NO_PROXY, shows: 'the address', test: 'census-no-proxy' },
   { layer: 'census', attack: SHORT, shows: 'a number in `unexplainedOpens`', test: 'census-short' },
@@ -54,6 +61,12 @@ export const EVASIONS: readonly Evasion[] = [
   { layer: 'census', attack: CHILD, shows: 'the addresses of its connections', test: 'census-child' },
 
   { layer: 'lanes', attack: OWN_URL, shows: 'reported tokens exceed observed tokens', test: 'lanes-own-url' },
+  {
+    layer: 'lanes',
+    attack: `${PAST} and never through the lane`,
+    shows: 'three or more reported calls, and no call on the lane',
+    test: 'lanes-past-lane',
+  },
   { layer: 'lanes', attack: LIBRARY, shows: null, test: 'lanes-library' },
   { layer: 'lanes', attack: NO_PROXY, shows: null, test: 'lanes-no-proxy' },
   { layer: 'lanes', attack: SHORT, shows: null, test: 'lanes-short' },
@@ -64,6 +77,7 @@ export const EVASIONS: readonly Evasion[] = [
   { layer: 'lanes', attack: CHILD, shows: null, test: 'lanes-child' },
 
   { layer: 'connect', attack: OWN_URL, shows: 'the host', test: 'connect-own-url' },
+  { layer: 'connect', attack: PAST, shows: null, test: 'connect-past-lane' },
   { layer: 'connect', attack: LIBRARY, shows: 'the host', test: 'connect-library' },
   { layer: 'connect', attack: NO_PROXY, shows: null, test: 'connect-no-proxy' },
   { layer: 'connect', attack: SHORT, shows: null, test: 'connect-short' },
@@ -74,6 +88,7 @@ export const EVASIONS: readonly Evasion[] = [
   { layer: 'connect', attack: CHILD, shows: 'the host, if it uses the proxy', test: 'connect-child' },
 
   { layer: 'policy', attack: OWN_URL, shows: 'connections to other hosts fail', test: NOT_ENFORCED },
+  { layer: 'policy', attack: PAST, shows: null, test: NOT_ENFORCED },
   { layer: 'policy', attack: LIBRARY, shows: 'connections to the vendor fail', test: NOT_ENFORCED },
   { layer: 'policy', attack: NO_PROXY, shows: 'connections to other hosts fail', test: NOT_ENFORCED },
   { layer: 'policy', attack: SHORT, shows: 'connections to other hosts fail', test: NOT_ENFORCED },

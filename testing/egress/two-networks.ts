@@ -2,8 +2,13 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-/** Addresses: the pod, a host that the manifest declares, and a host that it does not declare. */
-export const [POD, DECLARED_HOST, HIDDEN_HOST] = ['10.9.0.2', '10.9.0.1', '10.9.0.3'] as const;
+/** Addresses: the pod, a host that the manifest declares, one that it does not declare, and one that only a lane leads to. */
+export const [POD, DECLARED_HOST, HIDDEN_HOST, LANE_HOST] = [
+  '10.9.0.2',
+  '10.9.0.1',
+  '10.9.0.3',
+  '10.9.0.4',
+] as const;
 
 /**
  * Creates a network namespace for other hosts and one for a pod, with a cable between them, and prints their process ids. They
@@ -19,6 +24,7 @@ until [ "$(readlink /proc/$pod/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do
 ip link add out0 type veth peer name eth0 netns $pod
 ip addr add ${DECLARED_HOST}/24 dev out0
 ip addr add ${HIDDEN_HOST}/24 dev out0
+ip addr add ${LANE_HOST}/24 dev out0
 ip link set out0 up
 nsenter -t $pod -n sh -c 'ip link set lo up; ip addr add ${POD}/24 dev eth0; ip link set eth0 up'
 echo "$$ $pod"

@@ -6,7 +6,7 @@ export interface ExampleRow {
   folder: string;
   /** Name of the framework. */
   title: string;
-  /** File name of its page below `docs/guide/frameworks/`, without `.md`. */
+  /** Key of its text in `scripts/framework-texts.ts`. */
   page: string;
   packages: Packages;
   /** Packages whose versions the documentation shows. */

@@ -31,7 +31,7 @@ const census = new Census({
   logger: { info: () => undefined, warn: () => undefined },
   knownHosts: () => ({
     ...{ expected: new Set(['10.9.0.3']), others: new Set<string>() },
-    ...{ domains: [], isPartial: false },
+    ...{ domains: [], isPartial: false, lanes: [] },
   }),
   lookup: () => Promise.resolve([]),
 });

@@ -1,10 +1,16 @@
 // A process with the common structure, for runtime/run-process.test.ts: starts, logs it, and closes on a signal.
 import { createInterface } from 'node:readline';
-import { LOG_FIELDS, port, readEnv, text, type Environment } from '../../runtime/env.ts';
+import { LOG_FIELDS, optionalSecret, port, readEnv, text, type Environment } from '../../runtime/env.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { runProcess } from '../../runtime/run-process.ts';
 
-const readConfig = (env: Environment) => readEnv(env, { ...LOG_FIELDS, PORT: port(1), HOW: text('run') });
+const fields = {
+  ...LOG_FIELDS,
+  PORT: port(1),
+  HOW: text('run'),
+  KEY: optionalSecret(8),
+};
+const readConfig = (env: Environment) => readEnv(env, fields);
 
 /** Logs as many lines, of 10,000 characters, as each line of standard input says, and writes what then waits to be written. */
 function logOnDemand(logger: Logger): void {
@@ -17,6 +23,7 @@ function logOnDemand(logger: Logger): void {
 void runProcess({
   part: 'echo',
   env: process.env,
+  fields,
   readConfig,
   start: (config, logger) => {
     if (config.HOW === 'fail')

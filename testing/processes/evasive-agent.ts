@@ -1,6 +1,7 @@
 // An agent that avoids its sidecar on command, for testing/egress/evasion.integration.test.ts. Each line of standard input is an
 // action as JSON, each line of standard output its result. It also reads the sidecar's reports, because the test is not in the
-// network of the pod. `POST /v1/chat` on port 3000 calls one model through the lane and the same model past it.
+// network of the pod. `POST /v1/chat` on port 3000 calls one model through the lane and the same model past it, and `POST /v1/past` calls
+// a model only past its lane.
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -8,8 +9,8 @@ import { createServer, request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { connect as connectTls } from 'node:tls';
-import { HIDDEN_HOST } from '../egress/two-networks.ts';
-import { USAGE, VENDOR_PORT } from '../egress/outside-ports.ts';
+import { HIDDEN_HOST, LANE_HOST } from '../egress/two-networks.ts';
+import { PAST_MODEL, USAGE, VENDOR_PORT } from '../egress/outside-ports.ts';
 
 /** A peer: host and port. */
 export interface Peer {
@@ -19,6 +20,7 @@ export interface Peer {
 
 export type Action =
   | { action: 'fetch'; url: string; body?: unknown }
+  | { action: 'leave'; url: string; body: unknown; count: number }
   | ({ action: 'tunnel' } & Peer)
   | ({ action: 'hold' } & Peer)
   | ({ action: 'holdInChild' } & Peer)
@@ -32,6 +34,14 @@ const ACTIONS: {
   async fetch({ url, body }) {
     const response = await fetch(url, body === undefined ? {} : post(body));
     return { status: response.status, text: await response.text() };
+  },
+  /** Every second call is aborted within 5 ms: the sidecar ends its connection to the vendor, also one that is not established yet. */
+  async leave({ url, body, count }) {
+    for (let index = 0; index < count; index++) {
+      const signal = index % 2 === 0 ? { signal: AbortSignal.timeout(index % 6) } : {};
+      const ask = async (): Promise<string> => (await fetch(url, { ...post(body), ...signal })).text();
+      await Promise.allSettled([ask(), ask(), ask()]);
+    }
   },
   /** As a client that honours HTTPS_PROXY: CONNECT, then a TLS handshake, which the server here does not complete. */
   async tunnel({ host, port }) {
@@ -93,20 +103,25 @@ const post = (body: unknown): RequestInit => ({
 
 const QUESTION = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hi' }] };
 const LANE = 'http://127.0.0.1:4002/openai/v1/chat/completions';
-const PAST = `http://${HIDDEN_HOST}:${VENDOR_PORT}/v1/chat/completions`;
+const vendorOn = (host: string): string => `http://${host}:${VENDOR_PORT}/v1/chat/completions`;
 
-/** Reports honestly what both calls used. */
+/** Reports honestly what the calls used. */
 const server = createServer((request, response) => {
   request.resume();
   void (async () => {
-    for (const url of [LANE, PAST]) await (await fetch(url, post(QUESTION))).text();
-    const usage = Object.fromEntries(Object.entries(USAGE).map(([name, tokens]) => [name, 2 * tokens]));
+    const isPast = request.url === '/v1/past';
+    const model = isPast ? PAST_MODEL : QUESTION.model;
+    const urls = isPast ? [vendorOn(LANE_HOST)] : [LANE, vendorOn(HIDDEN_HOST)];
+    for (const url of urls) await (await fetch(url, post({ ...QUESTION, model }))).text();
+    const usage = Object.fromEntries(
+      Object.entries(USAGE).map(([name, tokens]) => [name, urls.length * tokens]),
+    );
     response.writeHead(200, { 'content-type': 'application/json' }).end(
       JSON.stringify({
         id: 'chatcmpl-2',
         object: 'chat.completion',
-        model: 'gpt-4o-mini',
-        choices: [],
+        model,
+        choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
         usage,
       }),
     );

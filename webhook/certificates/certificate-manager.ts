@@ -27,6 +27,8 @@ export interface CertificateManagerOptions extends CurrentCaSources {
   controlPlane: { secret: ObjectKey; hosts: readonly string[] };
   /** The MutatingWebhookConfiguration that must trust the webhook. */
   configuration: string;
+  /** Called when requests can be served, before this process becomes ready. Repeated until it resolves. */
+  beforeReady: (signal: AbortSignal) => Promise<void>;
   timing?: CertificateTiming;
   /** Milliseconds between two reconciliations of the Secrets and the configuration. */
   everyMs?: number;
@@ -115,6 +117,7 @@ export class CertificateManager {
     this.#serve(state, trusted);
     if (!(await this.#updateTrust(current, trustBundle(state)))) return false;
     this.#trust = trustBundle(state);
+    if (this.#unready !== null) await this.#options.beforeReady(this.#stop.signal);
     this.#unready = null;
     return this.#updateControlPlane(state, issued ?? (await this.#read(SECRETS, controlPlane.secret)));
   }

@@ -1,21 +1,10 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { CANARY_CONDITION, passedWith } from '../../kube/canary-condition.ts';
-import { KubeClient } from '../../kube/client.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
+import { fakeClusterOfEachTest } from '../../testing/fake-cluster.ts';
 import { isCurrentCaSufficient } from './current-ca.ts';
 
-let server: FakeApiServer;
-let client: KubeClient;
-
-beforeEach(async () => {
-  server = await startFakeApiServer();
-  client = new KubeClient({ access: server.access, part: 'test' });
-});
-afterEach(async () => {
-  await client.close();
-  await server.close();
-});
+const cluster = fakeClusterOfEachTest();
 
 const PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
 const leafUse = (isUsed: boolean) => ({
@@ -27,13 +16,13 @@ const leafUse = (isUsed: boolean) => ({
 const check = (policy: string | null = 'canary', isUsed = true) =>
   isCurrentCaSufficient(
     'PEM',
-    { client, logger: silentLogger, policy, leafUse: leafUse(isUsed) },
+    { client: cluster.client, logger: silentLogger, policy, leafUse: leafUse(isUsed) },
     new AbortController().signal,
   );
 
 function setCanary(status: 'True' | 'False', message: string): void {
   const condition = { type: CANARY_CONDITION, status, reason: 'R', message, lastTransitionTime: '' };
-  server.put(PATH, { metadata: { name: 'canary' }, status: { conditions: [condition] } });
+  cluster.server.put(PATH, { metadata: { name: 'canary' }, status: { conditions: [condition] } });
 }
 
 test('is sufficient after a canary that passed with exactly this caBundle, and a review over the current certificate', async () => {
@@ -51,11 +40,11 @@ test('is not required without a canary', async () => {
 });
 
 test('is not sufficient, without an error, if the policy cannot be read for lack of permission', async () => {
-  server.fail({ when: () => true, answer: { status: 403 } });
+  cluster.server.fail({ when: () => true, answer: { status: 403 } });
   expect(await check()).toBe(false);
 });
 
 test('throws while the API server is unavailable', async () => {
-  server.fail({ when: () => true, answer: 'cut' });
+  cluster.server.fail({ when: () => true, answer: 'cut' });
   await expect(check()).rejects.toThrow('did not respond');
 });

@@ -4,6 +4,7 @@ import { Agent, request } from 'node:https';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { issueCa } from './issue.ts';
 import type { KeyPair } from '../../runtime/http-listener.ts';
+import { HANDED_OVER } from '../handover.ts';
 import { createLeafUse, type LeafUse } from './leaf-use.ts';
 
 let server: Server;
@@ -31,10 +32,10 @@ afterEach(async () => {
 });
 
 /** Sends a request and returns the `Connection` header of the response. */
-function connectionOf(path: string): Promise<string | undefined> {
+function connectionOf(path: string, headers: Record<string, string> = {}): Promise<string | undefined> {
   const { port } = server.address() as AddressInfo;
   return new Promise((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port, path, agent }, (response) => {
+    const sent = request({ host: '127.0.0.1', port, path, agent, headers }, (response) => {
       response.resume().once('end', () => resolve(response.headers.connection));
     });
     sent.once('error', reject).end();
@@ -50,6 +51,14 @@ test('a review over the current certificate counts as used and keeps its connect
 test('a request to another path does not count as used', async () => {
   expect(await connectionOf('/readyz')).toBe('keep-alive');
   expect(use.isUsed()).toBe(false);
+});
+
+test('a review that another replica has handed over does not count as used', async () => {
+  await connectionOf('/mutate/pod', { [HANDED_OVER]: 'true' });
+  expect(use.isUsed()).toBe(false);
+  await connectionOf('/mutate/pod');
+  await connectionOf('/mutate/pod', { [HANDED_OVER]: 'true' });
+  expect(use.isUsed()).toBe(true);
 });
 
 test('a review over an older certificate does not count as used and closes its connection', async () => {

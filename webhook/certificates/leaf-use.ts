@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import type { Server } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import type { KeyPair } from '../../runtime/http-listener.ts';
+import { HANDED_OVER } from '../handover.ts';
 
 /**
  * Tracks the certificate of each connection, because a new certificate is used only for new connections.
@@ -35,7 +36,8 @@ export function createLeafUse(path: string) {
       (request, response) => {
         // The API server appends its time-out as a query.
         if (request.url?.split('?', 1)[0] === path) {
-          if (used.get(request.socket) === latest) isUsed = true;
+          // A review that another replica has handed over is not over a connection of the API server.
+          if (used.get(request.socket) === latest) isUsed ||= request.headers[HANDED_OVER] === undefined;
           else response.setHeader('Connection', 'close');
         }
         handler(request, response);

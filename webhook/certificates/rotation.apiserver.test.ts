@@ -14,6 +14,7 @@ import type { Pod } from '../../core/injection/pod.ts';
 import { whyNoControlPlane } from '../../e2e/cluster/control.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
 import { listen, type Listener } from '../../runtime/http-listener.ts';
+import { KnownCas } from '../../runtime/known-cas.ts';
 import { silentLogger, type Logger } from '../../runtime/logger.ts';
 import { optedInPod } from '../../testing/pods.ts';
 import { IN_SOAK } from '../../testing/real-time.ts';
@@ -111,6 +112,31 @@ const PAUSE_MS = IN_SOAK ? 0 : 50;
     running.push(reloadKeyPair({ files, server, current, ...rest }));
   }
 
+  let readMs = 0;
+  const files = ['ca.crt', 'tls.crt'];
+  /** Reads the files each time. */
+  const newCas = () =>
+    new KnownCas(
+      files.map((file) => join(directory, file)),
+      { monotonicMs: () => (readMs += 60_000) },
+    );
+  /** A CA was removed and the next one was promoted, so nothing that the control plane has is signed by the removed CA. */
+  const isForgotten = (since: number): boolean => {
+    const later = steps.slice(since);
+    const retired = later.indexOf('retire-previous');
+    return retired >= 0 && later.lastIndexOf('promote-next') > retired;
+  };
+  /**
+   * Waits until the control plane knows the CAs of a pod: its files may be older than the pod. Years separate two rotations, but
+   * not here: `since` is the number of steps before the pod was created.
+   */
+  async function becomeKnown(cas: KnownCas, ca: string, since: number): Promise<void> {
+    await until(async () => {
+      await cas.read().catch(() => undefined);
+      return cas.has(ca) === true || isForgotten(since);
+    });
+  }
+
   /** Connects to the control plane like a sidecar that trusts these CAs. Returns null, or the error code. */
   const connectError = (ca: string): Promise<string | null> =>
     new Promise((resolve) => {
@@ -180,21 +206,24 @@ const PAUSE_MS = IN_SOAK ? 0 : 50;
       const isOver = () => rotations() - before >= ROTATIONS;
       const create = async (_: unknown, worker: number): Promise<void> => {
         // Tests the CAs of this turn's pod and of the previous turn's pod, which was injected some time ago.
-        let older = '';
+        let older: { ca: string; since: number } | null = null;
+        const cas = newCas();
         for (; !isOver(); turns[worker]! += 1) {
+          const since = steps.length;
           const answer = await cluster.create(optedInPod());
           const pod = answer.ok ? answer.body : null;
           if (pod?.spec.initContainers?.[0]?.name !== SIDECAR_CONTAINER) wrong.push(answer);
           created += 1;
           if (pod === null) continue;
-          const ca = caOf(pod);
-          trusts.add(ca);
-          for (const each of new Set([ca, older || ca])) {
-            const reason = await connectError(each);
-            if (reason !== null) wrong.push({ reason, ca: each === ca ? 'of this turn' : 'older' });
+          const current = { ca: caOf(pod), since };
+          trusts.add(current.ca);
+          for (const each of older === null || older.ca === current.ca ? [current] : [current, older]) {
+            const reason = await connectError(each.ca);
+            if (reason !== null) wrong.push({ reason, ca: each === current ? 'of this turn' : 'older' });
+            await becomeKnown(cas, each.ca, each.since);
             reports += 1;
           }
-          older = ca;
+          older = current;
           await sleep(PAUSE_MS);
         }
       };

@@ -8,7 +8,6 @@ import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import type { JsonSchema } from '../../core/openapi/operation.ts';
 import { jsonBody, type Route } from '../../runtime/http-app.ts';
-import type { Counter } from '../../runtime/metrics.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { WebhookContext } from '../context.ts';
 
@@ -40,14 +39,13 @@ type ReviewResponse = { uid: string; allowed: boolean } & Record<string, unknown
 /** Responds to admission reviews and counts them. */
 export function createReviews(context: WebhookContext) {
   const { clock, metrics } = context;
-  const decisions = metrics.counter(
-    'platform_webhook_decisions_total',
-    'Admission decisions for pods by action and reason.',
-  );
+  const count = decisionMetrics(context);
   const requests = metrics.counter(
     'controller_runtime_webhook_requests_total',
     'Admission requests by status code.',
   );
+  // A rate over a series that starts with the first failure would miss that failure.
+  for (const code of ['200', '500', '503']) requests.add({ webhook: MUTATE_PATH, code }, 0);
   const latency = metrics.histogram(
     'controller_runtime_webhook_latency_seconds',
     'Time to respond to an admission request.',
@@ -68,7 +66,7 @@ export function createReviews(context: WebhookContext) {
     answer(body: unknown, response: ServerResponse): void {
       const parsed = parseReview(body);
       if (!parsed.ok) throw new Problem(400, parsed.problem);
-      send(response, answerTo(parsed.review, context, decisions));
+      send(response, answerTo(parsed.review, context, count));
     },
   };
 }
@@ -104,14 +102,14 @@ export function mutateRoutes(reviews: Reviews): Route[] {
   ];
 }
 
-function answerTo(review: PodReview, context: WebhookContext, decisions: Counter): ReviewResponse {
+function answerTo(review: PodReview, context: WebhookContext, count: CountDecision): ReviewResponse {
   const settings = context.settings();
   // The guard policy then rejects the pod and reports that the injector did not answer.
   if (settings === null) throw new Problem(503, context.unready() ?? 'this process is not ready');
   const { uid, pod } = review;
   if (pod === null) return { uid, allowed: true };
   const decision = decide(pod, settings);
-  decisions.add(labelsOf(decision));
+  count(review, decision);
   logDecision(context, review, decision);
   return responseOf(uid, pod, decision, settings);
 }
@@ -142,10 +140,44 @@ function responseOf(uid: string, pod: Pod, decision: Decision, settings: Injecti
   };
 }
 
+type CountDecision = (review: PodReview, decision: Decision) => void;
+
+/** Tenants create namespaces, so the series are limited; the oldest is removed first. */
+const MAX_REFUSALS = 1_000;
+
+function decisionMetrics({ metrics, clock }: WebhookContext): CountDecision {
+  const decisions = metrics.counter(
+    'platform_webhook_decisions_total',
+    'Admission decisions for pods by action and reason.',
+  );
+  const refusals = new Map<string, { namespace: string; code: ReturnType<typeof codeOf>; seconds: number }>();
+  // A time, because the increase of a counter misses the first event of a new series.
+  metrics.gauge(
+    'platform_webhook_last_refusal_timestamp_seconds',
+    'Unix time of the last rejected pod by namespace and reason, without dry runs; the last 1,000 of them.',
+    () =>
+      [...refusals.values()].map(({ namespace, code, seconds }) => ({
+        labels: { namespace, code },
+        value: seconds,
+      })),
+  );
+  return ({ namespace, dryRun }, decision) => {
+    decisions.add(labelsOf(decision));
+    if (decision.action !== 'refuse' || dryRun) return;
+    const code = codeOf(decision);
+    refusals.delete(`${namespace} ${code}`);
+    refusals.set(`${namespace} ${code}`, { namespace, code, seconds: clock.now().getTime() / 1000 });
+    const [oldest] = refusals.keys();
+    if (refusals.size > MAX_REFUSALS && oldest !== undefined) refusals.delete(oldest);
+  };
+}
+
+const codeOf = ({ rejections }: Decision & { action: 'refuse' }) => rejections[0]?.code ?? '';
+
 function labelsOf(decision: Decision): Record<string, string> {
   if (decision.action === 'inject') return { action: 'inject', code: '' };
   if (decision.action === 'skip') return { action: 'skip', code: decision.code };
-  return { action: 'refuse', code: decision.rejections[0]?.code ?? '' };
+  return { action: 'refuse', code: codeOf(decision) };
 }
 
 function logDecision({ logger }: WebhookContext, review: PodReview, decision: Decision): void {

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
+import { statusOf } from '../../../core/observation/status-of.ts';
 import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { aHeartbeat } from '../../../testing/heartbeat.ts';
@@ -46,13 +47,14 @@ const REPORTED = mergeHeartbeat(undefined, aHeartbeat(), { instance: 'i-1' }, ne
 interface Parts {
   source: 'sidecar' | 'remote';
   labels: Record<string, string>;
+  status: ObservationStatus;
   /** Called when the status is read. */
   onRead: () => void;
 }
 
 function observation(
   name: string,
-  { source = 'remote', labels = {}, onRead }: Partial<Parts> = {},
+  { source = 'remote', labels = {}, status = REPORTED, onRead }: Partial<Parts> = {},
 ): AgentObservation {
   return {
     apiVersion: 'platform.io/v1',
@@ -61,7 +63,7 @@ function observation(
     spec: { source },
     get status(): ObservationStatus {
       onRead?.();
-      return REPORTED;
+      return status;
     },
   };
 }
@@ -69,6 +71,12 @@ function observation(
 test.each<[string, Partial<Parts>, string[]]>([
   ['a registered agent', {}, ['shop']],
   ['a workload', { source: 'sidecar' }, []],
+  ['a registered agent without a time of registration (0.1.0)', { status: { phase: 'Pending' } }, ['shop']],
+  [
+    'a registered agent that never reported',
+    { status: statusOf(undefined, new Date(START), { hasStarted: true }) },
+    ['shop'],
+  ],
   ['a mirrored agent', { labels: { 'platform.io/mirrored': 'true' } }, []],
 ])('%s that no longer reports: written %j', async (_, parts, names) => {
   start([observation('shop', parts)]);

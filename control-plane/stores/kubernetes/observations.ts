@@ -60,8 +60,14 @@ export class Observations {
       logger,
       resource,
       keep: keptOf,
+      namespacePart: 1 / 3,
       onChange: (change) => this.#changed(change),
     });
+    metrics.gauge(
+      'platform_control_plane_incomplete_namespaces',
+      'Namespaces with more AgentObservations than this process has memory for; further ones are ignored.',
+      () => [{ value: this.#informer.fullNamespaces.size }],
+    );
     this.#writer = new StatusWriter({
       client,
       clock,
@@ -166,6 +172,9 @@ export class Observations {
   /** Keeps the result of a write until the watch delivers the same or a newer version. */
   #keep(object: AgentObservation, deleted = false): void {
     const key = keyText(object.metadata);
+    // Otherwise the reads for heartbeats would keep the objects that the informer has no memory for.
+    if (this.#informer.fullNamespaces.has(object.metadata.namespace) && !this.#informer.get(object.metadata))
+      return;
     const known = this.#ownOf(key);
     // Responses can arrive out of order: the newer version wins, and a deleted object stays deleted.
     if (known !== undefined && versionOf(known.object) > versionOf(object)) return;

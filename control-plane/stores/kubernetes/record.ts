@@ -7,6 +7,7 @@ import type {
 } from '../../../core/observation/observation.ts';
 import { healthOf } from '../../../core/observation/phase.ts';
 import { RUNTIMES } from '../../../core/observation/runtimes.ts';
+import { keepObservation } from '../../../kube/kept-metadata.ts';
 import type { AgentRecord, InstanceReport } from '../store.ts';
 
 /** The agent of an observation. `status` includes pending heartbeats, so it can be newer than the object's status. */
@@ -32,17 +33,17 @@ interface ManagedFields {
 const DEFAULTED_SECONDS = 30;
 
 /**
- * An observation without managed fields, which are a third of its size. The managed fields show whether the interval was set
+ * Reduces an observation to what this process reads. The managed fields show whether the interval was set
  * or defaulted by the CRD of 0.1.0: a defaulted field has no manager. A defaulted interval is removed.
  */
 export function keptOf(observation: AgentObservation): AgentObservation {
-  const { managedFields, ...metadata } = observation.metadata as AgentObservation['metadata'] & ManagedFields;
+  const { managedFields } = observation.metadata as ManagedFields;
   const { heartbeatSeconds, ...spec } = observation.spec;
   const isDefaulted =
     heartbeatSeconds === DEFAULTED_SECONDS &&
     managedFields !== undefined &&
     !managedFields.some(({ fieldsV1 }) => Object.hasOwn(fieldsV1?.['f:spec'] ?? {}, 'f:heartbeatSeconds'));
-  return { ...observation, metadata, spec: isDefaulted ? spec : observation.spec };
+  return { ...keepObservation(observation), spec: isDefaulted ? spec : observation.spec };
 }
 
 /** Derived from the object's UID, which stays the same for the lifetime of the registration. */

@@ -23,7 +23,7 @@ export interface Timeouts {
   responseMs: number;
 }
 
-const TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 10_000, responseMs: 15_000 };
+export const TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 10_000, responseMs: 15_000 };
 
 /** After a failover, connections to a server that is no longer the primary end after this time at the latest. */
 const MAX_LIFETIME_SECONDS = 1_800;

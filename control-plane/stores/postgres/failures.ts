@@ -1,16 +1,17 @@
 import { types } from 'node:util';
 import pg from 'pg';
 import { ReadOnlyServer, WrongEncoding } from './connections.ts';
-import { NewerSchema } from './migrations.ts';
+import { IncompleteSchema, NewerSchema } from './migrations.ts';
 
 /**
  * What a failed statement means for its transaction.
  * - conflict: another transaction was first; the transaction can be repeated
  * - connection: the connection is lost or leads to the wrong server; the transaction can be repeated on another connection
  * - overload: the server cannot do it now, or not in time
+ * - schema: a table or column is missing, for example after a failover to an empty server, or a restore of an older backup
  * - bug: an error of this product
  */
-export type FailureKind = 'conflict' | 'connection' | 'overload' | 'bug';
+export type FailureKind = 'conflict' | 'connection' | 'overload' | 'schema' | 'bug';
 
 /** SQLSTATE codes or classes (the first two characters); a code wins over its class. */
 const KINDS: Readonly<Record<string, FailureKind>> = {
@@ -26,11 +27,17 @@ const KINDS: Readonly<Record<string, FailureKind>> = {
   '57P05': 'connection',
   '25P03': 'connection',
   '08': 'connection',
-  // A statement or a lock that took too long, and resources such as memory, disk space and connections.
+  '42P01': 'schema',
+  '42703': 'schema',
+  '3F': 'schema',
+  // A statement or a lock that took too long, resources such as memory, disk space and connections, lost grants, and a defect of
+  // the server or its files.
   '57014': 'overload',
   '55P03': 'overload',
   '53': 'overload',
   '58': 'overload',
+  '42501': 'overload',
+  XX: 'overload',
 };
 
 /** @param error of a statement; errors that are not from the server come from its connection */
@@ -73,6 +80,11 @@ const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
   },
 };
 
+const LOST_SCHEMA: Explanation = {
+  reason: 'tables of the database are missing',
+  fix: 'none, the control plane creates them; check whether the server is the intended one',
+};
+
 const TLS: Explanation = {
   reason: 'TLS with the database failed',
   fix: 'correct sslmode in DATABASE_URL, DATABASE_CA_FILE, or the certificate of the server',
@@ -88,10 +100,16 @@ export function explain(error: unknown): Explanation {
       reason: 'the encoding of the database is not UTF8',
       fix: 'create the database with ENCODING UTF8',
     };
+  if (error instanceof IncompleteSchema)
+    return {
+      reason: 'the schema of the database is incomplete',
+      fix: 'restore a complete backup, or use an empty database',
+    };
   if (error instanceof NewerSchema)
     return { reason: 'the schema of the database is newer than this build', fix: 'use a newer build' };
   const code = codeOf(error);
   if (error instanceof pg.DatabaseError && code === '25006') return explain(new ReadOnlyServer());
+  if (kindOf(error) === 'schema') return LOST_SCHEMA;
   const known = error instanceof pg.DatabaseError ? EXPLANATIONS[code.slice(0, 2)] : undefined;
   if (known !== undefined) return known;
   if (TLS_ERROR.test(`${code} ${types.isNativeError(error) ? error.message : ''}`)) return TLS;

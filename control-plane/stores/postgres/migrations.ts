@@ -120,7 +120,22 @@ export class NewerSchema extends Error {
   }
 }
 
-/** Migrates the schema to this build's version in one transaction. Rejects if a newer build wrote the database. */
+/** The database has a schema version, but not all of its tables, for example after a partial restore. */
+export class IncompleteSchema extends Error {
+  constructor(missing: readonly string[]) {
+    super(`the schema of the database of DATABASE_URL has no table ${missing.join(', ')}`);
+    this.name = 'IncompleteSchema';
+  }
+}
+
+const TABLES = MIGRATIONS.flatMap((text) =>
+  [...text.matchAll(/CREATE TABLE (\w+)/g)].map(([, name]) => name),
+);
+
+/**
+ * Migrates the schema to this build's version in one transaction. Rejects if a newer build wrote the database, or if tables of
+ * its version are missing.
+ */
 export async function migrate(client: pg.ClientBase): Promise<void> {
   await client.query('BEGIN');
   await client.query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
@@ -135,6 +150,11 @@ export async function migrate(client: pg.ClientBase): Promise<void> {
     await client.query(definitionsFor('postgres', text));
     await client.query('INSERT INTO schema_version (version) VALUES ($1)', [index + 1]);
   }
+  const { rows } = await client.query<{ name: string }>(
+    'SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL',
+    [TABLES],
+  );
+  if (rows.length > 0) throw new IncompleteSchema(rows.map(({ name }) => name));
   await client.query('COMMIT');
 }
 

@@ -3,7 +3,7 @@ import { slept, type Clock } from '../../../runtime/clock.ts';
 import { describeError, type Logger } from '../../../runtime/logger.ts';
 import type { SqlDatabase, SqlSession } from '../sql/sql-database.ts';
 import { unavailable } from '../sql/unavailable.ts';
-import { clientConfigOf, createPool, withClient, type ConnectionSettings } from './connections.ts';
+import { clientConfigOf, createPool, TIMEOUTS, withClient, type ConnectionSettings } from './connections.ts';
 import { explain, kindOf } from './failures.ts';
 import { migrate, NewerSchema } from './migrations.ts';
 import { runTransaction, type Ending } from './run-transaction.ts';
@@ -43,6 +43,8 @@ export class PostgresDatabase implements SqlDatabase {
   /** The connections that were made since the last failure. Older ones may lead to a server that is no longer the primary. */
   #current = new WeakSet<pg.ClientBase>();
   #isMigrated = false;
+  /** When a transaction was last committed, in milliseconds of the monotonic clock. */
+  #workedAtMs = -Infinity;
   /** null: available. */
   #outage: { reason: string; logged: string } | null = { reason: 'the database is not open', logged: '' };
   #recovery: Promise<void> | null = null;
@@ -101,9 +103,17 @@ export class PostgresDatabase implements SqlDatabase {
     const client = await this.#take();
     const ending = await runTransaction(client, { work, isRead, nameOf: (sql) => this.#nameOf(sql) });
     const isBroken = ending.kind !== 'committed' && ending.isBroken;
+    const isCurrent = this.#current.has(client);
     if (isBroken) this.#current = new WeakSet();
     client.release(isBroken);
-    return ending;
+    if (ending.kind === 'committed') this.#workedAtMs = this.#options.clock.monotonicMs();
+    if (ending.kind !== 'failed' || kindOf(ending.error) !== 'schema') return ending;
+    // Older connections report what a recovery since then may have repaired.
+    if (isCurrent) {
+      this.#isMigrated = false;
+      this.#fail(ending.error);
+    }
+    throw unavailable();
   }
 
   /** A connection for a transaction. Rejects with a Problem 503. */
@@ -114,10 +124,21 @@ export class PostgresDatabase implements SqlDatabase {
       return await this.#checkOut();
     } catch (error) {
       // Other connections still work: the server has no free connection, or this process has none.
-      if (error instanceof PoolExhausted || kindOf(error) === 'overload') throw unavailable(error);
+      if (error instanceof PoolExhausted || kindOf(error) === 'overload' || this.#isBusy(error))
+        throw unavailable(error);
       this.#fail(error);
       throw unavailable();
     }
+  }
+
+  /**
+   * Whether a server that still answers was too slow to accept a connection. Such a server must not lose its other connections,
+   * because replacing them all would slow it down further.
+   */
+  #isBusy(error: unknown): boolean {
+    const { clock, timeouts } = this.#options;
+    const isTimeout = error instanceof Error && error.message.includes('due to connection timeout');
+    return isTimeout && clock.monotonicMs() - this.#workedAtMs < (timeouts ?? TIMEOUTS).responseMs;
   }
 
   async #checkOut(): Promise<pg.PoolClient> {

@@ -270,6 +270,82 @@ const UNAVAILABLE = { status: 503, headers: { 'retry-after': '2' } };
     });
   });
 
+  describe('A missing schema', () => {
+    const outages = () => log.filter(({ message }) => message === 'database unavailable, retrying');
+
+    /** Each makes the tables of an open store disappear, as a failover to another server or a restore does. */
+    const LOSSES: [string, string][] = [
+      ['an empty database', 'DROP SCHEMA public CASCADE; CREATE SCHEMA public'],
+      ['no schema', 'DROP SCHEMA public CASCADE'],
+      [
+        'the schema of an older backup',
+        'ALTER TABLE reports DROP COLUMN egress; DELETE FROM schema_version WHERE version > 1',
+      ],
+    ];
+
+    test.each(LOSSES)('is a 503 until the tables are there again: %s', async (kind, statements) => {
+      const name = await newDatabase();
+      const store = await openStore(name);
+      await register(store);
+      await store.heartbeat(arrival());
+      await sql(statements, name);
+      // All connections fail at once, but this is one outage.
+      const lost = [1, 2, 3].map((seq) =>
+        store.heartbeat(arrival({ heartbeat: aHeartbeat({ seq: 10 + seq }), at: at(20) })),
+      );
+      for (const each of await Promise.allSettled(lost))
+        expect(each).toMatchObject({
+          status: 'rejected',
+          reason: UNAVAILABLE,
+        });
+      expect(outages()).toHaveLength(1);
+      if (kind === 'no schema') {
+        expect(store.unready()).toBe('tables of the database are missing');
+        await until('the failed migration', () => outages().length > 1);
+        await sql('CREATE SCHEMA public', name);
+      }
+      await until('the migration', () => store.unready() === null);
+      await register(store);
+      const heartbeat = aHeartbeat({ seq: 20 });
+      expect(await store.heartbeat(arrival({ heartbeat, at: at(40) }))).toMatchObject({ kind: 'accepted' });
+      expect(await sql('SELECT max(version) AS version FROM schema_version', name)).toEqual([
+        { version: SCHEMA_VERSION },
+      ]);
+    });
+
+    test('in part is reported until the backup is complete', async () => {
+      const name = await newDatabase();
+      const store = await openStore(name);
+      await register(store);
+      await sql('ALTER TABLE heartbeats RENAME TO not_restored', name);
+      await expect(store.heartbeat(arrival())).rejects.toMatchObject(UNAVAILABLE);
+      await until(
+        'the result of the migration',
+        () => store.unready() === 'the schema of the database is incomplete',
+      );
+      expect(outages().at(-1)?.fields).toMatchObject({
+        error: expect.stringContaining('heartbeats'),
+      });
+      await sql('ALTER TABLE not_restored RENAME TO heartbeats', name);
+      await until('the database', () => store.unready() === null);
+      expect(await store.heartbeat(arrival())).toMatchObject({
+        kind: 'accepted',
+      });
+    });
+
+    test('or lost grants are a 503, not an internal error', async () => {
+      const name = await newDatabase();
+      const database = await openDatabase(name);
+      const failing = database.transaction((session) =>
+        session.all('SET ROLE pg_monitor').then(() => session.all('SELECT * FROM agents')),
+      );
+      await expect(failing).rejects.toMatchObject({
+        ...UNAVAILABLE,
+        cause: { code: '42501' },
+      });
+    });
+  });
+
   describe('A transaction', () => {
     const failWith = (code: string) => `
       CREATE OR REPLACE FUNCTION fail() RETURNS integer LANGUAGE plpgsql AS
@@ -610,6 +686,34 @@ const UNAVAILABLE = { status: 503, headers: { 'retry-after': '2' } };
       relay.heal();
       await isReady(store);
       expect(await store.heartbeat(arrival())).toMatchObject({ kind: 'accepted' });
+    });
+
+    test('that is too slow to accept a connection keeps the connections that work', async () => {
+      const timeouts = { ...TIMEOUTS, connectMs: 300 };
+      const database = await openDatabase(await newDatabase(), { timeouts });
+      const pidOf = async (session: SqlSession) =>
+        (await session.all('SELECT pg_backend_pid() AS pid'))[0]?.['pid'];
+      const first = await database.transaction(pidOf);
+      // The server waits before each login, in seconds.
+      await sql('ALTER SYSTEM SET pre_auth_delay = 2');
+      await sql('SELECT pg_reload_conf()');
+      try {
+        const started = Promise.withResolvers<void>();
+        const held = Promise.withResolvers<void>();
+        const holding = database.transaction(() => {
+          started.resolve();
+          return held.promise;
+        });
+        await started.promise;
+        await expect(database.transaction(nothing)).rejects.toMatchObject(UNAVAILABLE);
+        expect(database.unready()).toBeNull();
+        held.resolve();
+        await holding;
+        expect(await database.transaction(pidOf)).toBe(first);
+      } finally {
+        await sql('ALTER SYSTEM RESET pre_auth_delay');
+        await sql('SELECT pg_reload_conf()');
+      }
     });
 
     test('with the schema of a newer build fails the start, and a running store works on', async () => {

@@ -19,7 +19,7 @@ export async function ageAgents(
   for (const key of due) {
     const agent = await agents.lockDue(session, key, at);
     if (agent === null) continue;
-    const status = statusOf(agent.status, at);
+    const status = statusOf(agent.status, at, { hasStarted: agent.source === 'remote' });
     await agents.put(session, { agent: { ...agent, status }, at, isNew: false });
     const change = { key, before: agent.status, after: status, at };
     await recordHistory(session, { ...change, point: null });

@@ -26,9 +26,11 @@ export const reportTable = {
   ): Promise<void> {
     const { namespace, name, instance, heartbeat, at } = arrival;
     const listed = listedIn(after);
-    if (listed.has(instance)) {
+    const row = after.instances?.find((each) => each.name === instance);
+    if (row !== undefined) {
       const { gap, health, usage, evidence, audit, egress } = heartbeat;
-      const parts = [gap, health, usage, evidence, audit, egress];
+      // The proved score of the row counts, which may be lower.
+      const parts = [gap, health, usage, evidence, audit && { ...audit, ...row.audit }, egress];
       const texts = parts.map((value) => (value === null ? null : JSON.stringify(value)));
       await session.run(PUT, namespace, name, instance, at.toISOString(), ...texts);
     }

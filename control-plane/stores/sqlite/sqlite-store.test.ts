@@ -105,6 +105,20 @@ describe('The SQLite store', () => {
     expect(await phases(201)).toEqual(['Healthy', 'Healthy', 0]);
   });
 
+  test('returns Unknown for a registered agent that never reported, after the stale time since its registration', async () => {
+    await store.register({ ...key, runtime: 'docker', manifest: null }, at(10));
+    const state = async (seconds: number) => {
+      const status = (await store.find(key, at(seconds)))?.status;
+      return [status?.phase, status?.conditions?.find(({ type }) => type === 'Reporting')?.reason];
+    };
+    expect(await state(130)).toEqual(['Pending', 'AwaitingFirstHeartbeat']);
+    // Another registration does not start the time again.
+    await store.register({ ...key, runtime: 'docker', manifest: null }, at(100));
+    expect(await state(130.001)).toEqual(['Unknown', 'NeverReported']);
+    await store.heartbeat(arrival({ source: 'remote', at: at(200) }));
+    expect(await state(201)).toEqual(['Healthy', 'HeartbeatReceived']);
+  });
+
   test('marks stale agents with its own timer, without a read', async () => {
     await store.heartbeat(arrival());
     const sleep = await clock.nextSleep();

@@ -47,6 +47,7 @@ const OPTIONAL_INSTANCE: Members = {
   scoreWithoutLocalProofs: said(SCORE, 'Absent: no local proof counts in the score.'),
   localProofsUnknown: said(TRUE, 'Its sidecar (0.1.0) does not report whether local proofs count.'),
   sidecarVersion: TEXT,
+  manifestHash: TEXT,
   evidence: closed(
     {
       ...EVIDENCE_SUMS,
@@ -67,7 +68,25 @@ const OPTIONAL_INSTANCE: Members = {
 const STATUS: Members = {
   observedGeneration: said({ type: 'integer' }, '`metadata.generation` of the AgentObservation.'),
   grade: GRADE,
+  oldGrade: said(TEXT, 'For example `B (old)`. Absent while an instance reports.'),
   score: said(SCORE, 'The lowest score of the instances that report.'),
+  worst: said(
+    {
+      ...listOf(
+        closed(
+          {
+            score: SCORE,
+            grade: GRADE,
+            at: said(TIME, 'Of the last report with this score.'),
+            criticalIssues: { ...listOf(closed({ property: TEXT, at: TIME })), maxItems: 10 },
+          },
+          { manifestHash: TEXT },
+        ),
+      ),
+      maxItems: 5,
+    },
+    'The worst reports of the last 24 hours, by manifest. Absent: every report had a score of 100.',
+  ),
   source: SOURCE,
   tokens: said(COUNT, 'Tokens of the current UTC day over all instances.'),
   violations: said(COUNT, 'Policy denials of the instance with the most denials.'),
@@ -120,7 +139,7 @@ const STATUS: Members = {
     ),
     'Usage of this day by processes that do not exist any more.',
   ),
-  awaitedSince: said(TIME, 'Since when an agent that was idle is expected to report again.'),
+  awaitedSince: said(TIME, 'Since when a new agent, or one that was idle, is expected to report.'),
   drift: said(listOf(ref('Drift')), 'Absent: every live pod is as the installation would create it.'),
   instanceCount: said(COUNT, 'Number of listed and unlisted instances.'),
   lastChecked: said(TIME, 'When the report of `reportedBy` was received.'),

@@ -3,7 +3,7 @@ import { NOT_REWRITTEN_REASONS } from '../../egress/not-rewritten.ts';
 import { MAX_REPORT } from '../../egress/report.ts';
 import { VERDICTS } from '../../egress/verdict.ts';
 import { CENSUS_STATES } from '../../facts/egress-facts.ts';
-import { closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
+import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
 import type { JsonSchema } from '../operation.ts';
 
 type Members = Readonly<Record<string, JsonSchema>>;
@@ -39,29 +39,40 @@ const atMost = (maxItems: number, name: string): JsonSchema => ({ ...listOf(ref(
 export const EGRESS_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   MatrixRow: {
     description: 'One item, as it is declared, reported and observed.',
-    ...closed({
-      kind: enumOf(MATRIX_KINDS),
-      name: TEXT,
-      declared: COMPARED,
-      reported: COMPARED,
-      observed: COMPARED,
-      verdict: enumOf(VERDICTS),
-    }),
+    ...closed(
+      {
+        kind: enumOf(MATRIX_KINDS),
+        name: TEXT,
+        declared: COMPARED,
+        reported: COMPARED,
+        observed: COMPARED,
+        verdict: enumOf(VERDICTS),
+      },
+      { amount: said(AMOUNT, 'Observed tokens, or US dollars for the cost.') },
+    ),
   },
   UnseenEgress: {
     description: 'Connections that no lane, declared host or socket of the sidecar explains.',
-    ...closed({
-      address: TEXT,
-      port: { type: 'integer', minimum: 0, maximum: 65_535 },
-      name: said(orNull(TEXT), 'null: no name is known for the address.'),
-      verdict: said(
-        enumOf(['undeclared', 'unknown']),
-        '`unknown`: the address may belong to a declared host.',
-      ),
-      firstSeen: TIME,
-      lastSeen: TIME,
-      count: said(COUNT, 'Number of connections.'),
-    }),
+    ...closed(
+      {
+        address: TEXT,
+        port: { type: 'integer', minimum: 0, maximum: 65_535 },
+        name: said(orNull(TEXT), 'null: no name is known for the address.'),
+        verdict: said(
+          enumOf(['undeclared', 'unknown']),
+          '`unknown`: the address may belong to a declared host.',
+        ),
+        firstSeen: TIME,
+        lastSeen: TIME,
+        count: said(COUNT, 'Number of connections.'),
+      },
+      {
+        lanes: said(
+          listOf(TEXT),
+          'The lanes that the connections bypass: they go to the upstream of these lanes. Absent: the host is not an upstream.',
+        ),
+      },
+    ),
   },
   NotRewritten: {
     description:

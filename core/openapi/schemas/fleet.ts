@@ -1,9 +1,9 @@
 import { PHASES } from '../../observation/observation.ts';
 import { RUNTIMES } from '../../observation/runtimes.ts';
 import { POLICY_MODES } from '../../policy/engine.ts';
-import { AMOUNT, closed, COUNT, enumOf, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
+import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
 import type { JsonSchema } from '../operation.ts';
-import { EVIDENCE_SUMS, GRADE, SCORE, SOURCE, USAGE_WINDOW } from './reports.ts';
+import { COMPLIANT, EVIDENCE_SUMS, GRADE, SCORE, SOURCE, USAGE_WINDOW } from './reports.ts';
 
 /** Where a stored report comes from. */
 const RECEIPT = { receivedAt: TIME, instance: TEXT } as const;
@@ -11,6 +11,7 @@ const RECEIPT = { receivedAt: TIME, instance: TEXT } as const;
 const ROW: Readonly<Record<string, JsonSchema>> = {
   agentId: TEXT,
   agentName: TEXT,
+  compliant: COMPLIANT,
   namespace: TEXT,
   runtime: enumOf(RUNTIMES),
   source: {
@@ -24,7 +25,6 @@ const ROW: Readonly<Record<string, JsonSchema>> = {
   costUsd: { ...orNull(AMOUNT), description: 'Of the current UTC day. null: no prices in the manifest.' },
   evidence: orNull(closed({ percent: SCORE, shown: EVIDENCE_SUMS.shown, declared: EVIDENCE_SUMS.declared })),
   proved: { ...orNull(SCORE), description: 'Proved score of the compliance rules.' },
-  compliant: orNull(closed({ status: enumOf(['True', 'False', 'Unknown']), reason: TEXT, message: TEXT })),
   violations: { ...orNull(COUNT), description: 'Distinct policy denials of the worst instance.' },
   failOpen: {
     ...orNull({ type: 'number', minimum: 0, maximum: 1 }),
@@ -33,6 +33,7 @@ const ROW: Readonly<Record<string, JsonSchema>> = {
   policyMode: orNull(enumOf(POLICY_MODES)),
   instances: COUNT,
   lastSeen: orNull(TIME),
+  stale: { ...FLAG, description: 'No instance reports: grade, score and evidence are those of `lastSeen`.' },
 };
 const TREND: Readonly<Record<string, JsonSchema>> = {
   trend: { ...listOf(SCORE), description: 'Last score of each hour of the last 24 hours, oldest first.' },

@@ -15,6 +15,12 @@ export const SOURCE: JsonSchema = {
   description: '`agent-sdk`: the agent reports its own checks.',
 };
 
+/** The verdict about an agent. */
+export const COMPLIANT: JsonSchema = {
+  description: 'The verdict: the condition `Compliant` with its reason and one short phrase.',
+  ...closed({ status: enumOf(['True', 'False', 'Unknown']), reason: TEXT, message: TEXT }),
+};
+
 /** The members of an EvidenceReport without the items. */
 export const EVIDENCE_SUMS = {
   shown: { ...AMOUNT, description: 'Items with evidence; reported items count half.' },

@@ -3,7 +3,7 @@ import { POLICY_MODES } from '../../policy/engine.ts';
 import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
 import type { JsonSchema } from '../operation.ts';
 import { EGRESS_CALL_SCHEMAS } from './egress-calls.ts';
-import { EVIDENCE_SUMS, GRADE, SCORE, SEVERITY, SOURCE, USAGE_WINDOW } from './reports.ts';
+import { COMPLIANT, EVIDENCE_SUMS, GRADE, SCORE, SEVERITY, SOURCE, USAGE_WINDOW } from './reports.ts';
 
 const CALL = { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT, totalTokens: COUNT } as const;
 const CALL_SUM = { totalTokens: COUNT, totalCalls: COUNT } as const;
@@ -36,25 +36,37 @@ const HEALTH: Readonly<Record<string, JsonSchema>> = {
       { note: { type: 'string', description: "Why the agent's own report is not valid." } },
     ),
   },
-  SidecarReadiness: closed({
-    status: enumOf(['ok', 'draining']),
-    policy: closed({ mode: enumOf(POLICY_MODES), engine: enumOf(['none', 'opa', 'builtin']) }),
-  }),
+  SidecarReadiness: closed(
+    {
+      status: enumOf(['ok', 'draining']),
+      policy: closed({ mode: enumOf(POLICY_MODES), engine: enumOf(['none', 'opa', 'builtin']) }),
+    },
+    { nonce: TEXT },
+  ),
   Drain: closed({ forSeconds: COUNT }),
 };
 
 const GAP: Readonly<Record<string, JsonSchema>> = {
   GapReport: {
     description: 'The differences between the declaration and the observations, and the score.',
-    ...closed({
-      score: SCORE,
-      grade: GRADE,
-      source: SOURCE,
-      issues: listOf(ref('Issue')),
-      evidence: ref('EvidenceReport'),
-      llm: ref('AnalysisState'),
-      census: ref('CensusReport'),
-    }),
+    ...closed(
+      {
+        compliant: COMPLIANT,
+        score: SCORE,
+        grade: GRADE,
+        source: SOURCE,
+        issues: listOf(ref('Issue')),
+        evidence: ref('EvidenceReport'),
+        llm: ref('AnalysisState'),
+        census: ref('CensusReport'),
+      },
+      {
+        listened: {
+          ...FLAG,
+          description: "With `agent=ended`: whether the agent's port accepted a connection of a probe.",
+        },
+      },
+    ),
   },
   EvidenceReport: {
     description: 'The evidence of the last 24 hours for the declared items.',
@@ -113,11 +125,14 @@ const EXPLORE: Readonly<Record<string, JsonSchema>> = {
       }),
       guardrails: closed({ input: COUNT, output: COUNT }),
       declaredNotChecked: listOf(TEXT),
-      egress: closed({
-        lanes: listOf(TEXT),
-        notRewritten: listOf(ref('NotRewritten')),
-        census: ref('CensusReport'),
-      }),
+      egress: closed(
+        {
+          lanes: listOf(TEXT),
+          notRewritten: listOf(ref('NotRewritten')),
+          census: ref('CensusReport'),
+        },
+        { connect: enumOf(['log', 'deny']) },
+      ),
     }),
   },
   MatrixReport: {

@@ -1,15 +1,29 @@
 // The documentation site: the same Markdown pages as in the repository, built by VitePress. A link between pages that leads nowhere
 // fails the build. Links to other files of the repository lead to DOCS_SOURCE_URL (for example
 // https://github.com/OWNER/NAME/blob/main); without that variable they are plain text.
-import { posix } from 'node:path';
+import { copyFileSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
+import { EXCLUDED, isExcluded, SIDEBAR } from '../pages.ts';
 
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const BASE = process.env.DOCS_BASE ?? '/';
 const SOURCE_URL = process.env.DOCS_SOURCE_URL?.replace(/\/$/, '');
-const isPage = (href) => /\.md(?:#|$)/.test(href);
+const isPage = (href, directory) =>
+  /\.md(?:#|$)/.test(href) && !isExcluded(posix.join(directory, href.replace(/#.*/, '')));
 const isRelative = (href) => !/^(?:[a-z]+:|\/|#)/i.test(href);
 
-/** Adapts a page: README.md is the index of its directory, files that are not pages are elsewhere, and comments are left out. */
+/** The path of a page on the site: a README.md is the index of its directory, except the first one, because the site has a start page. */
+const sitePath = (page) =>
+  page === 'docs/site/home.md'
+    ? 'index.md'
+    : page === 'README.md'
+      ? 'overview.md'
+      : page.replace(/README\.md$/, 'index.md');
+
+/** Adapts a page: links lead to the paths on the site, files that are not pages are elsewhere, and comments are left out. */
 function adaptLinks(md) {
   md.core.ruler.before('normalize', 'comments', (state) => {
     state.src = state.src.replaceAll(/<!--.*?-->/gs, '');
@@ -23,8 +37,11 @@ function adaptLinks(md) {
           open.push(token);
           const href = token.attrGet('href') ?? '';
           if (!isRelative(href)) continue;
-          if (isPage(href)) token.attrSet('href', href.replace(/README\.md(?=#|$)/, 'index.md'));
-          else if (SOURCE_URL !== undefined)
+          if (isPage(href, directory)) {
+            const [path, anchor] = href.split('#');
+            const page = sitePath(posix.join(directory, path));
+            token.attrSet('href', `/${page}${anchor === undefined ? '' : `#${anchor}`}`);
+          } else if (SOURCE_URL !== undefined)
             token.attrSet('href', `${SOURCE_URL}/${posix.join(directory, href)}`);
           else Object.assign(token, { tag: 'span', attrs: null });
         } else if (token.type === 'link_close') token.tag = open.pop()?.tag ?? 'a';
@@ -33,23 +50,19 @@ function adaptLinks(md) {
   });
 }
 
-const section = (text, base, pages) => ({
-  text,
-  collapsed: false,
-  items: pages.map(([title, page]) => ({ text: title, link: `${base}${page}` })),
-});
-
 export default defineConfig({
   title: 'Agent Compliance',
   description: 'Verifies at run time that an AI agent does what its manifest declares.',
-  base: process.env.DOCS_BASE ?? '/',
+  base: BASE,
   srcDir: '../..',
   outDir: '../../dist/docs',
   cacheDir: '../../node_modules/.cache/vitepress',
-  srcExclude: ['**/node_modules/**', 'dist/**', 'testing/**', 'core/**', 'coverage/**'],
-  rewrites: (page) => page.replace(/README\.md$/, 'index.md'),
-  // Room for tables with long names.
+  srcExclude: EXCLUDED,
+  rewrites: sitePath,
+  buildEnd: ({ outDir }) => copyFileSync(join(ROOT, 'docs/images/logo.svg'), join(outDir, 'logo.svg')),
   head: [
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: `${BASE}logo.svg` }],
+    // Room for tables with long names.
     [
       'style',
       {},
@@ -73,75 +86,16 @@ export default defineConfig({
     build: { chunkSizeWarningLimit: 4_000 },
   },
   themeConfig: {
+    logo: '/logo.svg',
+    siteTitle: `Agent Compliance ${version}`,
     search: { provider: 'local' },
     outline: [2, 3],
     nav: [
-      { text: 'Try it', link: '/#try-it' },
+      { text: 'Get started', link: '/docs/guide/start' },
       { text: 'Kubernetes', link: '/docs/guide/kubernetes' },
       { text: 'Reference', link: '/docs/reference/' },
       { text: 'Glossary', link: '/docs/glossary' },
     ],
-    sidebar: [
-      section('Agent developer', '/', [
-        ['Run on a laptop', 'docs/guide/laptop'],
-        ['Integrate your agent', 'docs/guide/agent'],
-        ['OpenTelemetry spans', 'docs/guide/otlp'],
-        ['Calls of the agent', 'docs/guide/egress'],
-        ['Reporter', 'reporter/'],
-        ['Framework integrations', 'docs/guide/frameworks/'],
-        ['Clients and frameworks', 'docs/guide/clients'],
-        ['Audit in CI', 'docs/guide/audit'],
-        ['Editors and assistants', 'docs/guide/editors'],
-        ['npm package', 'docs/package'],
-      ]),
-      section('Platform engineer', '/docs/guide/', [
-        ['Install on Kubernetes', 'kubernetes'],
-        ['Operate', 'operations'],
-        ['Dashboard', 'dashboard'],
-        ['Size', 'sizing'],
-        ['Upgrade', 'upgrade'],
-        ['Alerts and dashboard', 'alerts'],
-        ['Troubleshooting', 'troubleshooting'],
-      ]),
-      section('Security reviewer', '/docs/', [
-        ['Policy enforcement', 'guide/enforcement'],
-        ['LLM analysis', 'guide/llm-analysis'],
-        ['Security review', 'guide/security'],
-        ['Webhook and certificates', 'webhook'],
-        ['Releases', 'release'],
-      ]),
-      section('Concepts', '/docs/', [
-        ['Glossary', 'glossary'],
-        ['Sidecar', 'sidecar'],
-        ['AgentObservation', 'observation'],
-        ['Control plane', 'control-plane'],
-      ]),
-      section('Reference', '/docs/reference/', [
-        ['Overview', ''],
-        ['Manifest', 'manifest'],
-        ['Manifest example', 'manifest-example'],
-        ['Command line', 'cli'],
-        ['Annotations', 'annotations'],
-        ['Configuration', 'configuration'],
-        ['HTTP routes', 'routes'],
-        ['HTTP bodies', 'http-bodies'],
-        ['AgentObservation', 'agentobservation'],
-        ['Events', 'events'],
-        ['Metrics', 'metrics'],
-        ['Log messages', 'log-messages'],
-        ['Issues and policy rules', 'rules'],
-        ['Compliance rules', 'compliance'],
-        ['Evidence', 'evidence'],
-        ['Installation checks', 'checks'],
-      ]),
-      section('Contributor', '/', [
-        ['Contributing', 'CONTRIBUTING'],
-        ['Architecture', 'docs/architecture'],
-        ['Decisions', 'docs/decisions/'],
-        ['LLM providers', 'llm/'],
-        ['Benchmark', 'bench/'],
-        ['Changelog', 'CHANGELOG'],
-      ]),
-    ],
+    sidebar: SIDEBAR,
   },
 });

@@ -167,7 +167,8 @@ A check is (list <is invalid> "path of the value" "the problem and the fix"); al
 {{- range $side, $quantities := dict "requests" $requests "limits" $limits -}}
 {{- range $name, $quantity := $quantities -}}
 {{- $place := printf "%s.%s.%s" $path $side $name -}}
-{{- if eq (include "ac.number" $quantity) "" -}}
+{{- if and (regexMatch "^(sidecar|policy[.]opa)[.]resources[.]limits[.]cpu$" $place) (or (kindIs "invalid" $quantity) (eq (toString $quantity) "none")) -}}
+{{- else if eq (include "ac.number" $quantity) "" -}}
 {{- $checks = append $checks (list true $place (printf "%q is not a valid quantity such as 250m or 192Mi" (toString $quantity))) -}}
 {{- else if and (has $path (list "sidecar.resources" "policy.opa.resources")) (not (include "ac.isSidecarSize" (list $name $quantity))) -}}
 {{- $checks = append $checks (list true $place (printf "%s is not in the range %s" (toString $quantity) (eq $name "cpu" | ternary "1m to 64" "96Mi to 16Gi"))) -}}

@@ -111,13 +111,49 @@ kept small. Otherwise it grows larger than the rest of the heap, and V8 repeated
 {{- end }}
 {{- end -}}
 
-{{/* The restricted Pod Security profile. The containers also have a read-only root file system. */}}
-{{- define "ac.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-seccompProfile: { type: RuntimeDefault }
+{{/*
+Users of a pod, under the restricted Pod Security profile; called with (list $ "part"). The containers also have a read-only root
+file system. Each part has a user of its own, none of which another program of a node is expected to have: a process can read the
+memory, the environment and the files of other processes of its user. 65520 to 65533 are free on Linux; 65532 is the sidecar.
+*/}}
+{{- define "ac.podUsers" -}}
+{{- $user := get (dict "operator" 65521 "webhook" 65522 "control-plane" 65523 "test" 65524) (index . 1) -}}
+{{- if include "ac.hasUserNamespaces" (index . 0) -}}
+hostUsers: false
+{{ end -}}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: {{ $user }}
+  runAsGroup: {{ $user }}
+  fsGroup: {{ $user }}
+  seccompProfile: { type: RuntimeDefault }
+{{- end -}}
+
+{{/*
+Non-empty if the pods get user namespaces. With auto, every node must support them: a pod without would not start on such a node.
+Volumes of a user namespace need Linux 6.3. The result replaces the value, so that the nodes are listed once.
+*/}}
+{{- define "ac.hasUserNamespaces" -}}
+{{- if eq (toString .Values.userNamespaces) "auto" -}}
+{{- $nodes := 0 -}}
+{{- $able := 0 -}}
+{{- range (lookup "v1" "Node" "" "").items -}}
+{{- $info := .status.nodeInfo -}}
+{{- if ne $info.operatingSystem "windows" -}}
+{{- $nodes = add $nodes 1 -}}
+{{- range .status.runtimeHandlers -}}
+{{- if and (not .name) (dig "features" "userNamespaces" false .) (semverCompare ">=6.3" (regexFind "^[0-9]+[.][0-9]+" $info.kernelVersion | default "0.0")) }}{{ $able = add $able 1 }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set .Values "userNamespaces" (and (gt $nodes 0) (eq $able $nodes)) -}}
+{{- end -}}
+{{- if .Values.userNamespaces }}true{{ end -}}
+{{- end -}}
+
+{{/* The members of a Secret volume that only the part's group can read: 288 is 0440. */}}
+{{- define "ac.secretMode" -}}
+defaultMode: 288
 {{- end -}}
 
 {{- define "ac.containerSecurity" -}}

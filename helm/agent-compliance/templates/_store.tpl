@@ -10,11 +10,8 @@
 - name: SQLITE_TMPDIR
   value: /data
 {{- else if eq $store.type "postgres" }}
-- name: DATABASE_URL
-  valueFrom:
-    secretKeyRef:
-      name: {{ $store.postgres.existingSecret }}
-      key: {{ $store.postgres.urlKey }}
+- name: DATABASE_URL_FILE
+  value: /var/run/secrets/database/url
 {{- if $store.postgres.caKey }}
 - name: DATABASE_CA_FILE
   value: /var/run/secrets/database/ca.crt
@@ -39,23 +36,27 @@
 {{- $store := .Values.controlPlane.store -}}
 {{- if eq $store.type "sqlite" -}}
 - { name: data, mountPath: /data }
-{{- else if and (eq $store.type "postgres") $store.postgres.caKey -}}
+{{- else if eq $store.type "postgres" -}}
 - { name: database, mountPath: /var/run/secrets/database, readOnly: true }
 {{- end -}}
 {{- end -}}
 
-{{/* Volumes of the store; may be empty. The database's URL is a variable, so the volume has only the CA certificates. */}}
+{{/* Volumes of the store; may be empty. */}}
 {{- define "ac.storeVolumes" -}}
 {{- $store := .Values.controlPlane.store -}}
 {{- if eq $store.type "sqlite" -}}
 - name: data
   persistentVolumeClaim: { claimName: {{ include "ac.dataClaim" . }} }
-{{- else if and (eq $store.type "postgres") $store.postgres.caKey -}}
+{{- else if eq $store.type "postgres" -}}
 - name: database
   secret:
     secretName: {{ $store.postgres.existingSecret }}
+    {{- include "ac.secretMode" . | nindent 4 }}
     items:
-      - { key: {{ $store.postgres.caKey }}, path: ca.crt }
+      - { key: {{ $store.postgres.urlKey }}, path: url }
+      {{- with $store.postgres.caKey }}
+      - { key: {{ . }}, path: ca.crt }
+      {{- end }}
 {{- end -}}
 {{- end -}}
 

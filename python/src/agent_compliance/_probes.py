@@ -264,6 +264,8 @@ _BASE_URLS = {
     "anthropic": "https://api.anthropic.com",
     "google": "https://generativelanguage.googleapis.com",
 }
+# Set by the egress lanes.
+_LANES = {"google": "GOOGLE_GEMINI_BASE_URL", "cohere": "CO_API_URL"}
 _OPENAI: Vendor = ("/models", "authorization", {}, ())
 _OTHERS: dict[str, Vendor] = {
     "anthropic": ("/v1/models", "x-api-key", {"anthropic-version": "2023-06-01"}, ()),
@@ -293,6 +295,9 @@ def model_reach(model: Any, references: References) -> Reach:
     path, key_header, headers, rejected = _OTHERS.get(name, _OPENAI)
     variable = "AZURE_OPENAI_ENDPOINT" if name == "azure" else plain_name(name) + "_BASE_URL"
     given = references.env.get(variable)
+    lane = references.env.get(_LANES.get(name, ""))
+    if lane and not given:
+        variable, given = _LANES[name], lane.rstrip("/") + "/v1" * (name == "cohere")
     if not given and base is None:
         return "unknown", f"no API address is known for provider {provider}: set {variable}"
     url = http_url((given or base or "").rstrip("/") + path)

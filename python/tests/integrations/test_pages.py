@@ -1,4 +1,4 @@
-"""The pages of the agent frameworks: an agent without this package, with the lines that its page prints."""
+"""The page of the frameworks: an agent without this package, with the lines that the page prints."""
 
 from __future__ import annotations
 
@@ -23,14 +23,23 @@ from integrations.conftest import ENVIRONMENT
 from integrations.contract import QUESTION
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGES = ["langgraph", "langchain", "openai-agents", "crewai", "pydantic-ai", "autogen"]
+# Directory of the example, and heading of its section.
+PAGES = {
+    "langgraph": "LangGraph",
+    "langchain": "LangChain",
+    "openai-agents": "OpenAI Agents",
+    "crewai": "CrewAI",
+    "pydantic-ai": "pydantic-ai",
+    "autogen": "AutoGen",
+}
 OWN_LINE = re.compile(r"agent_compliance|set_default_reporter|current_behavior|\.install\(")
 
 
 def agent_of(page: str) -> str:
-    """The example of the page without its own lines, with the blocks of the page where a user would insert them."""
-    text = (ROOT / "docs/guide/frameworks" / f"{page}.md").read_text(encoding="utf-8")
-    blocks: list[str] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    """The example without its own lines, with the blocks of its section where a user would insert them."""
+    text = (ROOT / "docs/guide/frameworks.md").read_text(encoding="utf-8")
+    section = text.partition(f"\n## {PAGES[page]} (Python)\n")[2].partition("\n## ")[0]
+    blocks: list[str] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     places = ["app = FastAPI()", "is_blocked = "]
     lines: list[str] = []
     for line in (ROOT / "examples/agents-python" / page / "main.py").read_text(encoding="utf-8").splitlines():

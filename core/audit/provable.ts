@@ -1,0 +1,35 @@
+import { PACKS } from '../manifest/packs.ts';
+import { hasExpired } from '../proof/expiry.ts';
+import type { ProofRecord } from '../proof/proof.ts';
+import { provedBy } from './earned.ts';
+import { WEIGHTS, type Rule } from './rule.ts';
+import { RULES } from './rules.ts';
+import type { AuditSummary } from './summary.ts';
+
+/** The evidence that a sidecar sees itself. A rule with other evidence counts only with a proof. */
+const SEEN: readonly Rule['evidence']['kind'][] = ['check', 'guardrail'];
+
+/**
+ * The audit without a proved score that these proofs of the control plane cannot explain. The receiver does not know the packs of
+ * the manifest, so the limit is the highest score of any pack.
+ */
+export function withProvableScore(
+  audit: AuditSummary,
+  proofs: readonly ProofRecord[],
+  at: Date,
+): AuditSummary {
+  const proved = proofs.filter((proof) => proof.origin === 'control-plane' && !hasExpired(proof, at));
+  const isSuppressed = ({ id }: Rule): boolean =>
+    audit.suppressions.some(({ rule, state }) => rule === id && state === 'active');
+  const canBeProved = (rule: Rule): boolean =>
+    !audit.failed.includes(rule.id) &&
+    (SEEN.includes(rule.evidence.kind) || proved.some(({ ruleId }) => provedBy(rule).includes(ruleId)));
+  const scores = PACKS.map((pack) => {
+    const rules = RULES.filter((rule) => rule.pack === pack && !isSuppressed(rule));
+    return rules.length === 0 ? 0 : Math.round((100 * weightOf(rules.filter(canBeProved))) / weightOf(rules));
+  });
+  return { ...audit, proved: Math.min(audit.proved, Math.max(...scores)) };
+}
+
+const weightOf = (rules: readonly Rule[]): number =>
+  rules.reduce((sum, { severity }) => sum + WEIGHTS[severity], 0);

@@ -1,0 +1,39 @@
+import { expect, test } from '@jest/globals';
+import { aHeartbeat } from '../../testing/heartbeat.ts';
+import { aManifest, NOON } from '../../testing/facts.ts';
+import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import { compliantOf, compliantOfReport } from './compliant-of.ts';
+import { mergeHeartbeat } from './merge-heartbeat.ts';
+
+const evidence = { shown: 1, declared: 2, reported: 0, items: [] };
+const { gap } = aHeartbeat();
+const issue = {
+  severity: 'critical',
+  property: 'tools.undeclared.x',
+  description: '',
+  recommendation: '',
+} as const;
+
+test.each<[string, Partial<Heartbeat>, string]>([
+  ['grade A and half of the evidence', { evidence }, 'True Compliant'],
+  ['little evidence', { evidence: { ...evidence, shown: 0 } }, 'Unknown NotShown'],
+  ['no evidence', {}, 'Unknown EvidenceUnknown'],
+  ['grade C', { evidence, gap: { ...gap, score: 65, grade: 'C' } }, 'False GradeTooLow'],
+  ['a low score without local proofs', { evidence, scoreWithoutLocalProofs: 70 }, 'False GradeTooLow'],
+  ['a critical issue', { evidence, gap: { ...gap, issues: [issue] } }, 'False CriticalIssue'],
+  ['a denial', { evidence, denials: ['tool_not_declared'] }, 'False PolicyDenied'],
+  ['an unreachable engine', { evidence, policyState: 'unreachable' }, 'Unknown EngineUnreachable'],
+])('a report with %s has the verdict of the control plane', (_name, given, expected) => {
+  const heartbeat = aHeartbeat({ evidence: null, scoreWithoutLocalProofs: null, ...given });
+  const verdict = compliantOfReport({ ...heartbeat, at: NOON, manifest: aManifest(), proofs: [] });
+  expect(`${verdict.status} ${verdict.reason}`).toBe(expected);
+  expect(compliantOf(mergeHeartbeat(undefined, heartbeat, { instance: 'a' }, NOON))).toEqual(verdict);
+});
+
+test('an agent that nothing has reported about has the verdict Unknown', () => {
+  expect(compliantOf(undefined)).toEqual({
+    status: 'Unknown',
+    reason: 'NotReporting',
+    message: 'no heartbeat has been received yet',
+  });
+});
