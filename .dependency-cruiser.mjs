@@ -1,6 +1,28 @@
 // The packages and the allowed imports between them (docs/architecture.md). Every rule is tested with a planted violation
 // under testing/planted (scripts/check-layers.mjs), because a layer check that finds nothing also passes.
 const PARTS = '(sidecar|operator|webhook|control-plane|reporter|cli|dashboard)';
+/** The folders of core/. Each imports only the folders before it. */
+const CORE = [
+  'untrusted',
+  'manifest',
+  'proof',
+  'usage',
+  'behavior',
+  'facts',
+  'otlp',
+  'health',
+  'egress',
+  'census',
+  'evidence',
+  'policy',
+  'gap',
+  'audit',
+  'injection',
+  'heartbeat',
+  'observation',
+  'fleet',
+  'openapi',
+];
 const TEST = '(\\.test\\.ts$|^testing/(?!planted/)|^e2e/|^bench/|^examples/|^scripts/)';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -25,6 +47,28 @@ export default {
       },
     },
     {
+      name: 'core-folders-are-layered',
+      severity: 'error',
+      comment: 'A folder of core/ imports only the folders before it in the list CORE.',
+      from: { path: `^core/(?!(${CORE.join('|')})/)` },
+      to: {},
+    },
+    ...CORE.map((folder, index) => ({
+      name: 'core-folders-are-layered',
+      severity: 'error',
+      comment: 'A folder of core/ imports only the folders before it in the list CORE.',
+      from: { path: `^(?:testing/planted/)?core/${folder}/`, pathNot: '\\.test\\.ts$' },
+      to: { path: '^core/', pathNot: `^core/(${CORE.slice(0, index + 1).join('|')})/` },
+    })),
+    {
+      name: 'authoring-is-pure',
+      severity: 'error',
+      comment:
+        'authoring/ writes and compares manifests and files: like core/, which it may import, without clock, environment, network and files.',
+      from: { path: '^(?:testing/planted/)?authoring/', pathNot: '\\.test\\.ts$' },
+      to: { pathNot: '^(core|authoring)/|^node_modules/(yaml|diff)/' },
+    },
+    {
       name: 'kubernetes-client-under-kube',
       severity: 'error',
       comment:
@@ -38,7 +82,7 @@ export default {
       comment:
         'kube/ is for the operator, the webhook, the control plane and the cluster commands of the CLI.',
       from: {
-        path: '^(?:testing/planted/)?(sidecar|reporter|cli(?!/cluster/)|core|probe|push|runtime|llm)/',
+        path: '^(?:testing/planted/)?(sidecar|reporter|cli(?!/cluster/)|core|authoring|probe|push|runtime|llm)/',
         pathNot: '\\.test\\.ts$',
       },
       to: { path: '^kube/' },
@@ -74,7 +118,7 @@ export default {
       name: 'packages-do-not-import-parts',
       severity: 'error',
       comment: 'Shared packages do not import the parts that use them.',
-      from: { path: '^(?:testing/planted/)?(core|runtime|kube|probe|push|llm)/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^(?:testing/planted/)?(core|authoring|runtime|kube|probe|push|llm)/', pathNot: '\\.test\\.ts$' },
       to: { path: `^${PARTS}/` },
     },
     {

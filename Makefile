@@ -4,7 +4,7 @@ SHELL := /bin/sh
 # npm scripts find the project's own Node.js first; recipes that call node directly must use the same one.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 INSTALLED := node_modules/.package-lock.json
-SOURCES := $(shell find core runtime kube probe push llm sidecar operator webhook control-plane dashboard reporter cli examples scripts/build.mjs scripts/build-dashboard.mjs scripts/node-guard.mjs scripts/small-tables.mjs scripts/third-party-notices.ts scripts/release -type f 2>/dev/null)
+SOURCES := $(shell find core authoring runtime kube probe push llm sidecar operator webhook control-plane dashboard reporter cli examples scripts/build.mjs scripts/build-dashboard.mjs scripts/node-guard.mjs scripts/small-tables.mjs scripts/third-party-notices.ts scripts/release -type f 2>/dev/null)
 
 .PHONY: help install demo test check unit integration e2e soak bench cluster-binaries images cluster-up cluster-shell cluster-down build package release generate format docs clean
 

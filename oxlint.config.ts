@@ -107,6 +107,7 @@ export default defineConfig({
       // The environment is read in one place per process, so that configuration is a value everywhere else.
       files: [
         'core/**/*.ts',
+        'authoring/**/*.ts',
         'runtime/**/*.ts',
         'kube/**/*.ts',
         'probe/**/*.ts',

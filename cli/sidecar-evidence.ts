@@ -5,7 +5,7 @@ import {
   parseProofList,
   parseProofWrites,
   parseReady,
-} from '../core/audit/parse-evidence.ts';
+} from '../core/observation/parse-evidence.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import type { Verdict } from '../core/observation/verdict.ts';
 import { PROOF_WRITES_HEADER, type ProofRecord, type ProofWrites } from '../core/proof/proof.ts';

@@ -67,7 +67,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 
 /** Other snippets and outputs of the guides, on pages without an entry above: the test that runs or compares them. */
 const CHECKED: Readonly<Record<string, string>> = {
-  'docs/guide/agent.md#A2A interface': 'core/card/card.test.ts',
+  'docs/guide/agent.md#A2A interface': 'core/manifest/card.test.ts',
   'docs/guide/agent.md#Behavioral headers': 'core/behavior/behavior.test.ts',
   'docs/guide/agent.md#Health report in another language': 'core/health/parse-agent-report.test.ts',
   'docs/guide/egress.md#Vendors with a private CA': 'core/injection/decide.test.ts',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { compileConstraints } from '../core/egress/constraints.ts';
 import { declaredEgressOf, isDeclaredHost } from '../core/egress/declared.ts';
-import { fenceOf } from '../core/egress/network-policy.ts';
+import { fenceOf } from '../authoring/deploy/network-policy.ts';
 import { parseManifest } from '../core/manifest/parse-manifest.ts';
 
 describe.each(['agents-python/langgraph', 'agents-node/langgraph'])('the manifest of %s', (folder) => {

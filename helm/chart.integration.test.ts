@@ -7,7 +7,7 @@ import { CONTROL_PLANE_FIELDS, readConfig as readControlPlaneConfig } from '../c
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { OPERATOR_PERMISSIONS } from '../operator/permissions.ts';
-import { installPermissions } from '../core/diagnosis/install-permissions.ts';
+import { installPermissions } from '../authoring/diagnosis/install-permissions.ts';
 import { NO_ANSWER } from '../core/injection/names.ts';
 import { fileVariable, type EnvFields } from '../runtime/env.ts';
 import { INJECTION_FIELDS } from '../runtime/injection-config.ts';

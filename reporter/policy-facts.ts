@@ -1,4 +1,4 @@
-import { reportedName } from '../core/behavior/reported-name.ts';
+import { reportedName } from '../core/untrusted/reported-name.ts';
 import {
   flag,
   integer,

@@ -1,6 +1,6 @@
 import { evidenceOf } from '../core/evidence/evidence-of.ts';
 import { SeenTimes } from '../core/evidence/seen-times.ts';
-import { reportedModelCall, sightingsInChecks } from '../core/evidence/sightings.ts';
+import { reportedModelCall, sightingsInChecks } from '../core/facts/sightings.ts';
 import { assess } from '../core/gap/assess.ts';
 import { scoreWithoutLocalProofs } from '../core/gap/score-without-local-proofs.ts';
 import type { HealthStatus } from '../core/health/health.ts';

@@ -4,7 +4,7 @@ import {
   GUARDRAILS_HEADER,
   TOOLS_HEADER,
 } from '../core/behavior/parse-behavior-headers.ts';
-import { headerFormOf, reportedName } from '../core/behavior/reported-name.ts';
+import { headerFormOf, reportedName } from '../core/untrusted/reported-name.ts';
 import type { PolicyFacts } from './policy-facts.ts';
 
 /** Receives the headers until the head is sent: the response of `node:http` and Express, `reply.raw` of Fastify. */

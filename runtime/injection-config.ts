@@ -3,7 +3,7 @@ import { annotationDefaults, ANNOTATIONS, type DefaultVariables } from '../core/
 import { isDnsLabel, isDnsSubdomain } from '../core/injection/names.ts';
 import { parseQuantity } from '../core/injection/quantity.ts';
 import type { InjectionSettings, LlmAnalysisSettings } from '../core/injection/settings.ts';
-import { ANALYSIS_PROVIDER_NAMES, ANALYSIS_PROVIDERS } from '../core/llm-analysis/analysis.ts';
+import { ANALYSIS_PROVIDER_NAMES, ANALYSIS_PROVIDERS } from '../core/injection/analysis-settings.ts';
 import {
   integer,
   kubernetesName,

@@ -1,4 +1,4 @@
-import type { LlmAnalysisLimits } from '../core/llm-analysis/daily-budget.ts';
+import type { LlmAnalysisLimits } from '../llm/analysis/daily-budget.ts';
 import { integer, withDefault, type ConfigOf, type EnvField, type Summaries } from './env.ts';
 
 const usd = (fallback: string): EnvField<number> =>

@@ -10,6 +10,7 @@ const root = dirname(import.meta.dirname);
 process.chdir(root);
 const PACKAGES = [
   'core',
+  'authoring',
   'runtime',
   'kube',
   'probe',
@@ -30,6 +31,8 @@ const PACKAGES = [
 ];
 const PLANTED = {
   'core-is-pure': 'testing/planted/core/planted.ts',
+  'core-folders-are-layered': 'testing/planted/core/manifest/upwards.ts',
+  'authoring-is-pure': 'testing/planted/authoring/planted.ts',
   'kubernetes-client-under-kube': 'testing/planted/sidecar/planted.ts',
   'reporter-has-no-dependency': 'testing/planted/reporter/planted.ts',
   'parts-do-not-import-parts': 'testing/planted/sidecar/another-part.ts',

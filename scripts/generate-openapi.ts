@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../core/openapi/operation.ts';
+import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { isRecord } from '../core/untrusted/fields.ts';
 import { meaningsOf } from './generate-http-bodies-page.ts';
 import { HTTP_BODIES, slugOf, type HttpBody } from './http-bodies.ts';

@@ -30,7 +30,7 @@ interface Generated {
 const GENERATED: Generated[] = [
   { file: 'core/manifest/validate.generated.ts', content: validatorModule },
   { file: 'core/manifest/agent.schema.generated.json', content: publishedSchema },
-  { file: 'core/scaffold/templates.generated.ts', content: scaffoldTemplates },
+  { file: 'authoring/scaffold/templates.generated.ts', content: scaffoldTemplates },
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
   { file: 'docs/reference/annotations.md', content: annotationsReferencePage },
   { file: 'docs/reference/agentobservation.md', content: observationReferencePage },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseAgentReport } from '../core/health/parse-agent-report.ts';
-import type { JsonSchema } from '../core/openapi/operation.ts';
+import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { isRecord } from '../core/untrusted/fields.ts';
 import { parseUsageReport } from '../core/usage/parse-usage-report.ts';
 import { HOSTILE_VALUES, mutationsOf } from '../testing/mutations.ts';

@@ -3,7 +3,7 @@ import { eventBatch, parseEventBatch } from '../core/behavior/parse-event-batch.
 import { EVIDENCE_TIERS, ITEM_KINDS } from '../core/evidence/evidence.ts';
 import { healthReport, readHealthReport } from '../core/health/parse-health-report.ts';
 import { heartbeatBody, parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
-import type { JsonSchema } from '../core/openapi/operation.ts';
+import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { parseProofSubmission, proofSubmission } from '../core/proof/parse-proof.ts';
 import { parseWith, type Parsed } from '../core/untrusted/fields.ts';
 import { usageReport } from '../core/usage/parse-usage-report.ts';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { controlPlaneRoutes } from '../control-plane/app.ts';
 import type { ControlPlaneContext } from '../control-plane/context.ts';
 import { controlPlaneDocument } from '../control-plane/routes/openapi.ts';
-import type { JsonSchema } from '../core/openapi/operation.ts';
+import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { sidecarRoutes } from '../sidecar/app.ts';
 import type { SidecarContext } from '../sidecar/context.ts';

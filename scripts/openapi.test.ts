@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, test } from '@jest/globals';
-import type { JsonSchema } from '../core/openapi/operation.ts';
+import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { SCHEMA_TABLES, SCHEMAS } from '../core/openapi/schemas.ts';
 import { ApiSchemas, operationsOf, type ApiDocument } from '../testing/open-api.ts';
 import { DOCUMENTS } from './openapi-documents.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { SidecarVariables } from '../core/injection/annotations.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
-import { ANALYSIS_PROVIDER_NAMES, type AnalysisProvider } from '../core/llm-analysis/analysis.ts';
+import { ANALYSIS_PROVIDER_NAMES, type AnalysisProvider } from '../core/injection/analysis-settings.ts';
 import { SIDECAR_VALUE_FIELDS, SIDECAR_VALUE_SUMMARIES } from '../runtime/annotation-fields.ts';
 import {
   flag,

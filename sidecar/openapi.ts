@@ -1,7 +1,7 @@
 import { eventBatch } from '../core/behavior/parse-event-batch.ts';
 import { openApiDocument, type Access } from '../core/openapi/document.ts';
-import { TEXT } from '../core/openapi/json-schema.ts';
-import type { JsonSchema } from '../core/openapi/operation.ts';
+import { TEXT } from '../core/untrusted/json-schema.ts';
+import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { COMMON_SCHEMAS } from '../core/openapi/schemas/common.ts';
 import { REPORT_SCHEMAS } from '../core/openapi/schemas/reports.ts';
 import { SIDECAR_SCHEMAS } from '../core/openapi/schemas/sidecar.ts';

@@ -6,7 +6,7 @@ import {
   type ManifestText,
   type PodFacts,
   type WorkloadFacts,
-} from '../core/diagnosis/facts.ts';
+} from '../authoring/diagnosis/facts.ts';
 import type { AgentObservation, ConditionType } from '../core/observation/observation.ts';
 import { manifestText } from './manifests/manifest-text.ts';
 

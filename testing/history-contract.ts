@@ -7,7 +7,7 @@ import type { AgentKey, AgentRecord, Store } from '../control-plane/stores/store
 import type { OutcomeCounts } from '../core/behavior/audit-entry.ts';
 import { gradeOf } from '../core/gap/grade.ts';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
-import type { FleetPoint, HistoryPoint, HistoryStep } from '../core/history/history.ts';
+import type { FleetPoint, HistoryPoint, HistoryStep } from '../core/fleet/history.ts';
 import { diceOf } from './dice.ts';
 import { aHeartbeat } from './heartbeat.ts';
 import { SEED } from './seed.ts';

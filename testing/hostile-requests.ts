@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import type { JsonSchema } from '../core/openapi/operation.ts';
+import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { HOSTILE_VALUES, mutationsOf, type Mutation } from './mutations.ts';
 import type { ApiOperation, ApiParameter, ApiSchemas } from './open-api.ts';
 import { IN_SOAK } from './real-time.ts';

@@ -1,5 +1,5 @@
 import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js';
-import type { JsonSchema } from '../core/openapi/operation.ts';
+import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { isoTime, parseWith } from '../core/untrusted/fields.ts';
 
 /** The parts of an OpenAPI document that tests read. */

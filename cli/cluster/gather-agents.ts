@@ -1,4 +1,4 @@
-import type { PodFacts } from '../../core/diagnosis/facts.ts';
+import type { PodFacts } from '../../authoring/diagnosis/facts.ts';
 import { workloadOf } from '../../core/injection/agent-name.ts';
 import { optsIn } from '../../core/injection/drift.ts';
 import { parseInjected } from '../../core/injection/injected.ts';

@@ -4,7 +4,7 @@ import {
   type ExistingObject,
   type Fact,
   type InstallFacts,
-} from '../../core/diagnosis/facts.ts';
+} from '../../authoring/diagnosis/facts.ts';
 import {
   describePermission,
   ESCALATE,
@@ -12,7 +12,7 @@ import {
   grantedPermissions,
   installPermissions,
   type Permission,
-} from '../../core/diagnosis/install-permissions.ts';
+} from '../../authoring/diagnosis/install-permissions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import type { KubeObject } from '../../kube/types.ts';

@@ -2,8 +2,8 @@ import {
   fenceOfCiliumPolicy,
   fenceOfNetworkPolicy,
   type EgressFence,
-} from '../../core/diagnosis/egress-fence.ts';
-import { known, type Fact } from '../../core/diagnosis/facts.ts';
+} from '../../authoring/diagnosis/egress-fence.ts';
+import { known, type Fact } from '../../authoring/diagnosis/facts.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { listObjects } from '../../kube/objects.ts';
 import { resource, type Resource } from '../../kube/resources.ts';

@@ -3,7 +3,7 @@ import type {
   GuardFacts,
   InjectorFacts,
   ReleaseFacts,
-} from '../../core/diagnosis/facts.ts';
+} from '../../authoring/diagnosis/facts.ts';
 import { ADMISSION_POLICIES, canaryConditionOf, type AdmissionPolicy } from '../../kube/canary-condition.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { bundleOf, decodedEntries } from '../../kube/encoded.ts';

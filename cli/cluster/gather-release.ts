@@ -9,7 +9,7 @@ import {
   type LeaseFacts,
   type ProcessFacts,
   type ReleaseFacts,
-} from '../../core/diagnosis/facts.ts';
+} from '../../authoring/diagnosis/facts.ts';
 import { isRecord, jsonOf } from '../../core/untrusted/fields.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';

@@ -1,7 +1,7 @@
 // Why pods of each kind of workload are rejected, as the real controllers of Kubernetes report it.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { known, type Fact, type WorkloadFacts } from '../../core/diagnosis/facts.ts';
+import { known, type Fact, type WorkloadFacts } from '../../authoring/diagnosis/facts.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../e2e/cluster/control.ts';
 import { run } from '../../e2e/cluster/run.ts';
 import { KubeClient } from '../../kube/client.ts';

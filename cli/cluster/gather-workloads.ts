@@ -1,14 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { annotationMistakesOf, type AnnotationMistake } from '../../core/diagnosis/annotation-mistakes.ts';
+import {
+  annotationMistakesOf,
+  type AnnotationMistake,
+} from '../../authoring/diagnosis/annotation-mistakes.ts';
 import {
   known,
   type Fact,
   type ManifestFacts,
   type ManifestText,
   type WorkloadFacts,
-} from '../../core/diagnosis/facts.ts';
-import { MANIFEST_KEY, optedInOf, type OptedIn } from '../../core/diagnosis/opted-in.ts';
+} from '../../authoring/diagnosis/facts.ts';
+import { MANIFEST_KEY, optedInOf, type OptedIn } from '../../authoring/diagnosis/opted-in.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { EVENTS, type StoredEvent } from '../../kube/events.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { parseAllDocuments } from 'yaml';
-import type { HelmFacts, HelmObject } from '../../core/diagnosis/facts.ts';
+import type { HelmFacts, HelmObject } from '../../authoring/diagnosis/facts.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listObjects } from '../../kube/objects.ts';

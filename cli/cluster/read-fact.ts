@@ -1,4 +1,4 @@
-import { known, notKnown, type Fact } from '../../core/diagnosis/facts.ts';
+import { known, notKnown, type Fact } from '../../authoring/diagnosis/facts.ts';
 import { KubeError } from '../../kube/client.ts';
 import { Semaphore } from '../../kube/semaphore.ts';
 

@@ -1,4 +1,4 @@
-import { kagentReferences, type KagentReference } from '../../core/import/kagent-references.ts';
+import { kagentReferences, type KagentReference } from '../../authoring/import/kagent-references.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { getObject } from '../../kube/objects.ts';
 import type { ObjectKey, Resource } from '../../kube/resources.ts';

@@ -1,5 +1,5 @@
-import { checkReport, type CheckReport, type CheckInput } from '../../core/diagnosis/check-report.ts';
-import { known } from '../../core/diagnosis/facts.ts';
+import { checkReport, type CheckReport, type CheckInput } from '../../authoring/diagnosis/check-report.ts';
+import { known } from '../../authoring/diagnosis/facts.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listObjects } from '../../kube/objects.ts';
 import { WEBHOOK_CONFIGURATIONS } from '../../kube/resources.ts';

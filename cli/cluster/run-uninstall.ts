@@ -1,5 +1,9 @@
-import type { Fact } from '../../core/diagnosis/facts.ts';
-import { leftoverReport, type LabelledObject, type LeftoverReport } from '../../core/diagnosis/leftovers.ts';
+import type { Fact } from '../../authoring/diagnosis/facts.ts';
+import {
+  leftoverReport,
+  type LabelledObject,
+  type LeftoverReport,
+} from '../../authoring/diagnosis/leftovers.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';
 import {

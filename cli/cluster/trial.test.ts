@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { TrialFacts } from '../../core/diagnosis/facts.ts';
+import type { TrialFacts } from '../../authoring/diagnosis/facts.ts';
 import { trialOf } from './trial.ts';
 
 const PLACE = { namespace: 'canary', guard: 'agent-compliance-guard' };

@@ -1,4 +1,4 @@
-import { known, notKnown, type Fact, type TrialFacts } from '../../core/diagnosis/facts.ts';
+import { known, notKnown, type Fact, type TrialFacts } from '../../authoring/diagnosis/facts.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
 import { INJECTOR_WEBHOOK, NO_ANSWER, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import type { Pod } from '../../core/injection/pod.ts';

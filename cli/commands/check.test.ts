@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { checkReport, type CheckReport } from '../../core/diagnosis/check-report.ts';
-import { known, notKnown, type InstalledFacts } from '../../core/diagnosis/facts.ts';
-import { leftoverReport, type LabelledObject, type LeftoverFacts } from '../../core/diagnosis/leftovers.ts';
+import { checkReport, type CheckReport } from '../../authoring/diagnosis/check-report.ts';
+import { known, notKnown, type InstalledFacts } from '../../authoring/diagnosis/facts.ts';
+import {
+  leftoverReport,
+  type LabelledObject,
+  type LeftoverFacts,
+} from '../../authoring/diagnosis/leftovers.ts';
 import { installedFacts, observation, pod } from '../../testing/diagnosis-facts.ts';
 import { runCommandLine } from '../program.ts';
 import { renderCheck } from './check.ts';

@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError, Option } from 'commander';
-import type { CheckReport } from '../../core/diagnosis/check-report.ts';
-import { CHECK_SEVERITIES, fails, type CheckFinding, type CheckSeverity } from '../../core/diagnosis/rule.ts';
+import type { CheckReport } from '../../authoring/diagnosis/check-report.ts';
+import {
+  CHECK_SEVERITIES,
+  fails,
+  type CheckFinding,
+  type CheckSeverity,
+} from '../../authoring/diagnosis/rule.ts';
 import type { ClusterResult } from '../cluster/connect.ts';
 import { addClusterOptions, noCluster, type ClusterFlags } from '../cluster-options.ts';
 import type { AddCommand, CliContext } from '../context.ts';

@@ -1,5 +1,5 @@
-import { diffManifests, type DiffReport } from '../../core/diff/diff.ts';
-import { DRIFT_RULES, type DriftSeverity } from '../../core/diff/drift-rules.ts';
+import { diffManifests, type DiffReport } from '../../authoring/diff/diff.ts';
+import { DRIFT_RULES, type DriftSeverity } from '../../authoring/diff/drift-rules.ts';
 import { positionsIn } from '../../core/manifest/position.ts';
 import type { Severity } from '../../core/policy/policy-rule.ts';
 import type { AddCommand, CliContext } from '../context.ts';

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { parseDataset, selectSamples, type Sample } from '../../core/evaluation/dataset.ts';
+import { parseDataset, selectSamples, type Sample } from '../../authoring/evaluation/dataset.ts';
 import {
   evaluationReport,
   type EvaluationReport,
   type SampleResult,
-} from '../../core/evaluation/evaluation.ts';
+} from '../../authoring/evaluation/evaluation.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { referenceOf } from '../../core/manifest/references.ts';
 import { replaceFile } from '../../push/replace-file.ts';

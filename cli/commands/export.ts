@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { Option } from 'commander';
-import { cardOf } from '../../core/card/card.ts';
+import { cardOf } from '../../core/manifest/card.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { agentsMdBlock, withAgentsMdBlock } from '../agents-md.ts';
 import type { AddCommand, CliContext } from '../context.ts';

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
-import { fenceOf, fenceText, type FenceKind } from '../../core/egress/network-policy.ts';
+import { fenceOf, fenceText, type FenceKind } from '../../authoring/deploy/network-policy.ts';
 import { ANNOTATIONS } from '../../core/injection/annotations.ts';
 import { isDnsLabel, NAME_LABEL } from '../../core/injection/names.ts';
 import { replaceFile } from '../../push/replace-file.ts';

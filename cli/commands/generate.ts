@@ -1,11 +1,11 @@
 import { join, resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
-import { planDeployment } from '../../core/deploy/plan.ts';
-import { parseImage } from '../../core/deploy/image.ts';
-import { DEPLOY_TARGETS, deployFiles, nextSteps, type DeployTarget } from '../../core/deploy/targets.ts';
-import { ENV_PLATFORM, envPlatformFile } from '../../core/scaffold/env-platform.ts';
-import { FRAMEWORKS, type Framework } from '../../core/scaffold/frameworks.ts';
-import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
+import { planDeployment } from '../../authoring/deploy/plan.ts';
+import { parseImage } from '../../authoring/deploy/image.ts';
+import { DEPLOY_TARGETS, deployFiles, nextSteps, type DeployTarget } from '../../authoring/deploy/targets.ts';
+import { ENV_PLATFORM, envPlatformFile } from '../../authoring/scaffold/env-platform.ts';
+import { FRAMEWORKS, type Framework } from '../../authoring/scaffold/frameworks.ts';
+import type { GeneratedFile } from '../../authoring/scaffold/generated-file.ts';
 import { PROVIDERS, type ProviderName } from '../../llm/provider.ts';
 import type { LoadedManifest } from '../../runtime/manifest-file.ts';
 import { VERSION } from '../../runtime/version.ts';

@@ -1,6 +1,6 @@
 import { basename, join, relative, resolve } from 'node:path';
 import { describeProblem } from '../../core/manifest/describe-problem.ts';
-import { keyVariable, labelFrom } from '../../core/import/names.ts';
+import { keyVariable, labelFrom } from '../../authoring/import/names.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { AddCommand, Ask, CliContext } from '../context.ts';
@@ -120,7 +120,7 @@ async function composeFrom(
   const { readSource } = await import('../import/read-source.ts');
   const read = await readSource(from, options, context);
   if (!read.ok) return { ok: false, errors: `error: ${printable(read.reason)}\n` };
-  const { importManifest } = await import('../../core/import/import-manifest.ts');
+  const { importManifest } = await import('../../authoring/import/import-manifest.ts');
   const imported = importManifest(read.text, nameFrom(basename(directory)));
   if (imported.ok) {
     const notes = imported.unused.map((path) => `note: not imported: ${printable(path)}\n`);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createTwoFilesPatch } from 'diff';
-import { migrate as migrateText } from '../../core/migrate/migrate.ts';
+import { migrate as migrateText } from '../../authoring/migrate/migrate.ts';
 import { describeProblem } from '../../core/manifest/describe-problem.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import type { AddCommand, CliContext } from '../context.ts';

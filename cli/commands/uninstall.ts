@@ -1,4 +1,4 @@
-import type { Leftover, LeftoverReport } from '../../core/diagnosis/leftovers.ts';
+import type { Leftover, LeftoverReport } from '../../authoring/diagnosis/leftovers.ts';
 import { addClusterOptions, noCluster, type ClusterFlags } from '../cluster-options.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { printable, reported, type Rendered } from '../rendered.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { selectedNameOf } from '../../core/diagnosis/opted-in.ts';
+import { selectedNameOf } from '../../authoring/diagnosis/opted-in.ts';
 import { changePods } from '../../core/injection/inject-text.ts';
 
 /**

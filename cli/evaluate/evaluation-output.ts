@@ -1,4 +1,4 @@
-import type { EvaluationReport, SampleResult } from '../../core/evaluation/evaluation.ts';
+import type { EvaluationReport, SampleResult } from '../../authoring/evaluation/evaluation.ts';
 import type { CliContext } from '../context.ts';
 import { FINDING_FORMATS } from '../findings/formats.ts';
 import { printable } from '../rendered.ts';

@@ -1,6 +1,6 @@
-import type { Sample } from '../../core/evaluation/dataset.ts';
-import { judgeSample, type SampleResult } from '../../core/evaluation/evaluation.ts';
-import { responseText } from '../../core/evaluation/response-text.ts';
+import type { Sample } from '../../authoring/evaluation/dataset.ts';
+import { judgeSample, type SampleResult } from '../../authoring/evaluation/evaluation.ts';
+import { responseText } from '../../authoring/evaluation/response-text.ts';
 import { createUsageReader } from '../../core/usage/create-usage-reader.ts';
 import { exchange, type Exchange } from '../../probe/http-exchange.ts';
 

@@ -1,4 +1,4 @@
-import type { EvaluationReport } from '../../core/evaluation/evaluation.ts';
+import type { EvaluationReport } from '../../authoring/evaluation/evaluation.ts';
 import { urlBelow } from '../../push/push-heartbeat.ts';
 import type { Environment } from '../../runtime/env.ts';
 import { VERSION } from '../../runtime/version.ts';

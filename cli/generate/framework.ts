@@ -1,10 +1,10 @@
 import type { Manifest } from '../../core/manifest/manifest.ts';
-import { NO_CODE, parseAnswer } from '../../core/scaffold/answer.ts';
-import { FRAMEWORK_PROJECTS } from '../../core/scaffold/framework-projects.ts';
-import type { Framework } from '../../core/scaffold/frameworks.ts';
-import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
-import { needsSystemPrompt, type PromptTexts } from '../../core/scaffold/prompt-files.ts';
-import { projectOf } from '../../core/scaffold/project.ts';
+import { NO_CODE, parseAnswer } from '../../authoring/scaffold/answer.ts';
+import { FRAMEWORK_PROJECTS } from '../../authoring/scaffold/framework-projects.ts';
+import type { Framework } from '../../authoring/scaffold/frameworks.ts';
+import type { GeneratedFile } from '../../authoring/scaffold/generated-file.ts';
+import { needsSystemPrompt, type PromptTexts } from '../../authoring/scaffold/prompt-files.ts';
+import { projectOf } from '../../authoring/scaffold/project.ts';
 import { answerOf } from '../../llm/json-answer.ts';
 import { frameworkCodeRequest } from '../../llm/prompts/framework-code.ts';
 import { selectProvider } from '../../llm/select-provider.ts';

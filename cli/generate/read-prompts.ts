@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import type { Manifest } from '../../core/manifest/manifest.ts';
-import { declaredPromptPaths } from '../../core/scaffold/prompt-files.ts';
+import { declaredPromptPaths } from '../../authoring/scaffold/prompt-files.ts';
 import { readCauseOf } from '../file-failure.ts';
 import { printable } from '../rendered.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
+import type { GeneratedFile } from '../../authoring/scaffold/generated-file.ts';
 import { inFormOf, replaceFile, type FileMode } from '../../push/replace-file.ts';
 import { fileFailure } from '../file-failure.ts';
 import { makeDirectory } from '../make-directory.ts';

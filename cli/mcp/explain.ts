@@ -1,6 +1,6 @@
 import { EVIDENCE_TEXTS } from '../../core/audit/evidence-kinds.ts';
 import { RULES } from '../../core/audit/rules.ts';
-import { DRIFT_RULES } from '../../core/diff/drift-rules.ts';
+import { DRIFT_RULES } from '../../authoring/diff/drift-rules.ts';
 import { POINTS, SEVERITIES } from '../../core/gap/finding.ts';
 import { patternOf } from '../../core/gap/property-pattern.ts';
 import { GAP_RULES } from '../../core/gap/rules.ts';

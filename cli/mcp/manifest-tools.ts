@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { audit } from '../../core/audit/audit.ts';
-import { diffManifests } from '../../core/diff/diff.ts';
+import { diffManifests } from '../../authoring/diff/diff.ts';
 import { PACKS } from '../../core/manifest/packs.ts';
 import { MAX_MANIFEST_BYTES } from '../../core/manifest/parse-manifest.ts';
 import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-file.ts';

@@ -8,7 +8,7 @@ import {
   mcpToolsIn,
 } from '../../core/egress/declared.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
-import { baseUrlsIn } from '../../core/scan/base-urls.ts';
+import { baseUrlsIn } from '../../authoring/scan/base-urls.ts';
 import type { ShownCall, ShownRow } from '../egress/reports.ts';
 import { printable } from '../rendered.ts';
 import { readDirectory } from '../scan/read-directory.ts';

@@ -1,8 +1,8 @@
-import type { Code } from '../../core/scan/code.ts';
-import { parseCompletion, withCompletion, type Completed } from '../../core/scan/completion.ts';
-import type { Draft } from '../../core/scan/draft.ts';
-import { redacted } from '../../core/scan/secrets.ts';
-import { summaryOf } from '../../core/scan/summary.ts';
+import type { Code } from '../../authoring/scan/code.ts';
+import { parseCompletion, withCompletion, type Completed } from '../../authoring/scan/completion.ts';
+import type { Draft } from '../../authoring/scan/draft.ts';
+import { redacted } from '../../authoring/scan/secrets.ts';
+import { summaryOf } from '../../authoring/scan/summary.ts';
 import { answerOf } from '../../llm/json-answer.ts';
 import { scanRequest } from '../../llm/prompts/scan.ts';
 import type { Provider } from '../../llm/provider.ts';

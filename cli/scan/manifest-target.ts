@@ -1,9 +1,9 @@
 import { lstat, readFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { labelFrom } from '../../core/import/names.ts';
+import { labelFrom } from '../../authoring/import/names.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
-import type { ManifestOptions } from '../../core/scan/manifest-text.ts';
+import type { ManifestOptions } from '../../authoring/scan/manifest-text.ts';
 import { rejectionToWrite } from '../file-failure.ts';
 import { decodeText } from '../source-files.ts';
 

@@ -9,9 +9,9 @@ import {
   MAX_BYTES,
   MAX_FILES,
   type Candidate,
-} from '../../core/scan/choose-files.ts';
-import { isSecretPath } from '../../core/scan/secrets.ts';
-import type { SourceFile } from '../../core/scan/source.ts';
+} from '../../authoring/scan/choose-files.ts';
+import { isSecretPath } from '../../authoring/scan/secrets.ts';
+import type { SourceFile } from '../../authoring/scan/source.ts';
 import { readCauseOf } from '../file-failure.ts';
 import { decodeText } from '../source-files.ts';
 

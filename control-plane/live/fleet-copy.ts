@@ -1,4 +1,4 @@
-import { excerptOf, placeText, type AgentExcerpt } from '../../core/coverage/excerpt.ts';
+import { excerptOf, placeText, type AgentExcerpt } from '../../core/fleet/excerpt.ts';
 import type { AgentKey, AgentRecord, FleetChanges } from '../stores/store.ts';
 
 const textOf = ({ namespace, name }: AgentKey): string => placeText({ namespace, agentName: name });

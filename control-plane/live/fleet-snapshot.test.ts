@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import type { AgentExcerpt } from '../../core/coverage/excerpt.ts';
+import type { AgentExcerpt } from '../../core/fleet/excerpt.ts';
 import type { ObservationStatus } from '../../core/observation/observation.ts';
 import { aStatus, RIG_START, startObservations, until, type Observations } from '../../testing/fleet-rig.ts';
 import { SteppingClock } from '../../testing/stepping-clock.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { AgentExcerpt } from '../../core/coverage/excerpt.ts';
+import type { AgentExcerpt } from '../../core/fleet/excerpt.ts';
 import { slept, type Clock } from '../../runtime/clock.ts';
 import type { AgentKey, AgentPage, Store } from '../stores/store.ts';
 import { FleetCopy } from './fleet-copy.ts';

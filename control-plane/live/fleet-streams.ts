@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { placeText } from '../../core/coverage/excerpt.ts';
+import { placeText } from '../../core/fleet/excerpt.ts';
 import { slept, type Clock } from '../../runtime/clock.ts';
 import { EVENT_STREAM_HEADERS, EventStream, eventText } from '../../runtime/event-stream.ts';
 import { listItemOf, type AgentListItem } from '../routes/agent-row.ts';

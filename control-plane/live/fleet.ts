@@ -1,4 +1,4 @@
-import { withObserved, type AgentExcerpt } from '../../core/coverage/excerpt.ts';
+import { withObserved, type AgentExcerpt } from '../../core/fleet/excerpt.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../stores/store.ts';
 import { FleetFeed } from './fleet-feed.ts';

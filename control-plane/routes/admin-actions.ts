@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { listOf, ref } from '../../core/openapi/json-schema.ts';
+import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { requireHistory, NO_HISTORY } from './history.ts';
 import { integerIn, readQuery } from './query.ts';

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import { GRADES } from '../../core/gap/gap.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
 import { PHASES } from '../../core/observation/observation.ts';
-import { listOf, ref } from '../../core/openapi/json-schema.ts';
+import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import { AGENT_FIELDS } from '../../core/openapi/schemas/fleet.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';

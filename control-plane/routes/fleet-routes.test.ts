@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CoverageReport } from '../../core/coverage/coverage.ts';
-import type { RuleState } from '../../core/coverage/rule-states.ts';
-import { RULE_TEXTS } from '../../core/coverage/rule-texts.ts';
+import type { CoverageReport } from '../../core/fleet/coverage.ts';
+import type { RuleState } from '../../core/fleet/rule-states.ts';
+import { RULE_TEXTS } from '../../core/fleet/rule-texts.ts';
 import type { ObservationStatus } from '../../core/observation/observation.ts';
 import { statusOf } from '../../core/observation/status-of.ts';
 import { aStatus, RIG_START, startFleetRig, type FleetRig } from '../../testing/fleet-rig.ts';

@@ -4,8 +4,8 @@ import {
   type AgentHistory,
   type FleetHistory,
   type HistoryStep,
-} from '../../core/history/history.ts';
-import { MAX_POINTS, rangeOf } from '../../core/history/steps.ts';
+} from '../../core/fleet/history.ts';
+import { MAX_POINTS, rangeOf } from '../../core/fleet/steps.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import { INVALID, isoTime } from '../../core/untrusted/fields.ts';
 import { present } from '../../core/untrusted/present.ts';

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import type { JsonSchema } from '../../core/openapi/operation.ts';
+import type { JsonSchema } from '../../core/untrusted/json-schema.ts';
 import type { FieldError } from '../../core/untrusted/fields.ts';
 import { Problem } from '../../runtime/problem.ts';
 

@@ -1,5 +1,5 @@
-import { ruleStatesOf } from '../../core/coverage/rule-states.ts';
-import { listOf, ref } from '../../core/openapi/json-schema.ts';
+import { ruleStatesOf } from '../../core/fleet/rule-states.ts';
+import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import type { ControlPlaneRoute } from '../context.ts';
 import type { LiveFleet } from '../live/fleet.ts';
 

@@ -4,7 +4,7 @@ import type {
   FleetPoint,
   HistoryChange,
   HistoryPoint,
-} from '../../core/history/history.ts';
+} from '../../core/fleet/history.ts';
 import type { AgentKey } from './store.ts';
 
 export interface AgentHistoryQuery extends AgentKey {

@@ -1,4 +1,4 @@
-import { declaredNotChecked } from '../explore/declared-not-checked.ts';
+import { declaredNotChecked } from './declared-not-checked.ts';
 import type { Grade } from '../gap/gap.ts';
 import { gradeOf } from '../gap/grade.ts';
 import type { Manifest } from '../manifest/manifest.ts';

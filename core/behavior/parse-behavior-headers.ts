@@ -1,7 +1,7 @@
 import { cut, detached } from '../untrusted/fields.ts';
 import { withoutBlanks } from '../untrusted/http-blanks.ts';
 import type { Behavior } from './audit-entry.ts';
-import { MAX_NAME_LENGTH, nameFromHeader } from './reported-name.ts';
+import { MAX_NAME_LENGTH, nameFromHeader } from '../untrusted/reported-name.ts';
 
 /** Response headers that report behavior. The proxy reads and removes them. */
 export const GUARDRAILS_HEADER = 'x-platform-guardrails-invoked';

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../openapi/operation.ts';
+import type { JsonSchema } from '../untrusted/json-schema.ts';
 import {
   described,
   fail,

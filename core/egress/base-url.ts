@@ -1,4 +1,4 @@
-import { CONTROL_PORT, EGRESS_CONNECT_PORT, EGRESS_PORT, PROXY_PORT } from '../injection/names.ts';
+import { CONTROL_PORT, EGRESS_CONNECT_PORT, EGRESS_PORT, PROXY_PORT } from './ports.ts';
 
 /** The upstream of a lane in `EGRESS_LANES`. A pattern without backslashes, which the guard checks too. */
 export const UPSTREAM = 'https?://[A-Za-z0-9_.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~%:+/-]*)?';

@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { reportedName } from '../behavior/reported-name.ts';
+import { reportedName } from '../untrusted/reported-name.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { jsonOf } from '../untrusted/fields.ts';
 

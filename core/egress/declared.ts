@@ -1,5 +1,5 @@
-import { reportedName } from '../behavior/reported-name.ts';
-import { declaredModelName, modelNamesOf } from '../evidence/sightings.ts';
+import { reportedName } from '../untrusted/reported-name.ts';
+import { declaredModelName, modelNamesOf } from '../facts/sightings.ts';
 import { parseAddress } from '../facts/address.ts';
 import { reachTargets } from '../facts/declared.ts';
 import { modelVendorOf } from '../facts/model-vendors.ts';

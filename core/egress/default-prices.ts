@@ -1,4 +1,4 @@
-import { declaredModelName } from '../evidence/sightings.ts';
+import { declaredModelName } from '../facts/sightings.ts';
 import type { ModelPrice } from '../manifest/manifest.ts';
 
 /**

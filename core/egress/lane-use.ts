@@ -1,4 +1,4 @@
-import { modelNamesOf, declaredModelName } from '../evidence/sightings.ts';
+import { modelNamesOf, declaredModelName } from '../facts/sightings.ts';
 import type { EgressFacts, ReportedCalls } from '../facts/egress-facts.ts';
 import { modelVendorOf, VENDOR_ALIASES } from '../facts/model-vendors.ts';
 import type { Manifest } from '../manifest/manifest.ts';

@@ -1,5 +1,5 @@
 import type { CheckStatus } from '../facts/check.ts';
-import { declaredModelName, modelNamesOf } from '../evidence/sightings.ts';
+import { declaredModelName, modelNamesOf } from '../facts/sightings.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';

@@ -1,4 +1,4 @@
-import { declaredModelName, modelNamesOf } from '../evidence/sightings.ts';
+import { declaredModelName, modelNamesOf } from '../facts/sightings.ts';
 import type { Manifest, ModelPrice } from '../manifest/manifest.ts';
 import { tokenPriceOf } from '../manifest/token-price.ts';
 import { DEFAULT_PRICES, DEFAULT_PRICES_DATE } from './default-prices.ts';

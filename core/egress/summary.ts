@@ -1,4 +1,4 @@
-import { modelNamesOf } from '../evidence/sightings.ts';
+import { modelNamesOf } from '../facts/sightings.ts';
 import type { Facts } from '../facts/facts.ts';
 import { cut } from '../untrusted/fields.ts';
 import { present } from '../untrusted/present.ts';

@@ -19,7 +19,7 @@ import {
   sightingsInChecks,
   sightingsInFacts,
   type LaneCall,
-} from './sightings.ts';
+} from '../facts/sightings.ts';
 
 const REACHED: Reach = { state: 'reachable', latencyMs: 1 };
 const REFUSED: Reach = { state: 'unreachable', reason: 'connection refused' };

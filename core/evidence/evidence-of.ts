@@ -6,7 +6,7 @@ import type { ProofRecord } from '../proof/proof.ts';
 import { cut } from '../untrusted/fields.ts';
 import { EVIDENCE_TIERS, type EvidenceItem, type EvidenceReport } from './evidence.ts';
 import { EVIDENCE_ROWS, type DeclaredItem, type EvidenceRow } from './rows.ts';
-import { isRecent, modelSubject, sightingKey } from './sightings.ts';
+import { isRecent, modelSubject, sightingKey } from '../facts/sightings.ts';
 
 /** Maximum length of an item's text, in UTF-16 units. */
 const MAX_TEXT = 500;

@@ -2,7 +2,7 @@ import { modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Guardrail, Manifest } from '../manifest/manifest.ts';
 import { tokenPriceOf } from '../manifest/token-price.ts';
 import type { EvidenceTier, ItemKind } from './evidence.ts';
-import { modelSubject, sightingKey, TOKENS } from './sightings.ts';
+import { modelSubject, sightingKey, TOKENS } from '../facts/sightings.ts';
 
 type SeenTier = 'probed' | 'observed' | 'reported';
 

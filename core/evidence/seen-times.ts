@@ -1,4 +1,4 @@
-import { EVIDENCE_MS } from './sightings.ts';
+import { EVIDENCE_MS } from '../facts/sightings.ts';
 
 /** Maximum number of keys; about 2 MB at 500 characters each. */
 const MAX_KEYS = 2000;

@@ -1,6 +1,6 @@
 import type { Severity } from '../policy/policy-rule.ts';
 import type { Check } from '../facts/check.ts';
-import { MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
+import { MAX_NAME_LENGTH } from '../untrusted/reported-name.ts';
 import { declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { Facts } from '../facts/facts.ts';

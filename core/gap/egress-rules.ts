@@ -1,6 +1,6 @@
 import { unusedLanesOf } from '../egress/lane-use.ts';
 import { VENDOR_LANES } from '../egress/lane-variables.ts';
-import { modelNamesOf } from '../evidence/sightings.ts';
+import { modelNamesOf } from '../facts/sightings.ts';
 import { matrixOf, type MatrixKind, type MatrixRow } from '../egress/matrix.ts';
 import { times } from '../egress/times.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';

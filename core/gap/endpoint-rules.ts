@@ -1,5 +1,5 @@
 import { DEFAULT_PATHS } from '../manifest/manifest.ts';
-import { MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
+import { MAX_NAME_LENGTH } from '../untrusted/reported-name.ts';
 import { AGENT_CARD_PATH, type EndpointAnswer, type Facts } from '../facts/facts.ts';
 import { cut } from '../untrusted/fields.ts';
 import type { GapRule, RuleFinding } from './finding.ts';

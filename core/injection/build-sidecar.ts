@@ -3,17 +3,16 @@ import { DEFAULTED, type AnnotationDefaults } from './annotations.ts';
 import { EGRESS_CA_FILE, egressCaOf, egressVariables, type EgressPlan } from './egress.ts';
 import {
   CA_ANNOTATION,
-  CONTROL_PORT,
   CONTROL_PORT_NAME,
   ENGINE_PATH,
   ENGINE_PORT,
   ENGINE_SOCKET,
   IDENTITY_PATH,
-  OTLP_PORT,
   SIDECAR_CONTAINER,
   TOKEN_AUDIENCE,
   VOLUMES,
 } from './names.ts';
+import { CONTROL_PORT, OTLP_PORT } from '../egress/ports.ts';
 import type { Container, ContainerPort, EnvVariable, Handler, PortTarget, Volume } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
 import { proxyPorts } from './routing.ts';

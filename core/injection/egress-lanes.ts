@@ -10,7 +10,7 @@ import {
 } from '../egress/lane-variables.ts';
 import type { NotRewritten } from '../egress/not-rewritten.ts';
 import { isRecord } from '../untrusted/fields.ts';
-import { EGRESS_PORT } from './names.ts';
+import { EGRESS_PORT } from '../egress/ports.ts';
 import type { Container } from './pod.ts';
 import type { WrittenVariable } from './rewrite-variables.ts';
 

@@ -4,7 +4,8 @@ import { UPSTREAM } from '../egress/base-url.ts';
 import { routeLanes, settingOf, type LaneRoutes } from './egress-lanes.ts';
 import { notRewrittenText, type NotRewritten } from '../egress/not-rewritten.ts';
 import type { PolicyMode } from '../policy/engine.ts';
-import { EGRESS_CONNECT_PORT, EGRESS_PORT, IDENTITY_PATH } from './names.ts';
+import { IDENTITY_PATH } from './names.ts';
+import { EGRESS_CONNECT_PORT, EGRESS_PORT } from '../egress/ports.ts';
 import type { Container, EnvVariable } from './pod.ts';
 import type { WrittenVariable } from './rewrite-variables.ts';
 

@@ -1,5 +1,5 @@
 import { namedLanes } from '../egress/lane-annotation.ts';
-import { ANALYSIS_PROVIDERS, ANALYSIS_VARIABLES } from '../llm-analysis/analysis.ts';
+import { ANALYSIS_PROVIDERS, ANALYSIS_VARIABLES } from './analysis-settings.ts';
 import { annotationDefaults } from './annotations.ts';
 import { buildEngine, buildEngineVolumes } from './build-engine.ts';
 import { buildSidecar, buildVolumes, DEFAULTED_VARIABLES, type InjectionPlan } from './build-sidecar.ts';

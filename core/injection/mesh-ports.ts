@@ -1,12 +1,6 @@
 import type { InjectionPlan } from './build-sidecar.ts';
-import {
-  CONTROL_PORT,
-  EGRESS_CONNECT_PORT,
-  EGRESS_PORT,
-  ENGINE_HEALTH_PORT,
-  ENGINE_PORT,
-  OTLP_PORT,
-} from './names.ts';
+import { ENGINE_HEALTH_PORT, ENGINE_PORT } from './names.ts';
+import { CONTROL_PORT, EGRESS_CONNECT_PORT, EGRESS_PORT, OTLP_PORT } from '../egress/ports.ts';
 import type { Pod } from './pod.ts';
 import type { InjectionSettings } from './settings.ts';
 

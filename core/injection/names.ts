@@ -33,19 +33,12 @@ export const IDENTITY_PATH = '/var/run/secrets/platform.io';
 
 export const OWN_VOLUMES: ReadonlySet<string> = new Set(Object.values(VOLUMES));
 
-export const PROXY_PORT = 4000;
-export const CONTROL_PORT = 4001;
 /** Ports of the policy engine in the pod: policy queries (loopback only), and health for the kubelet. */
 export const ENGINE_PORT = 8181;
 export const ENGINE_HEALTH_PORT = 8282;
 /** Where the engine and the sidecar mount the volume `engine`, and the engine's Unix socket there. */
 export const ENGINE_PATH = '/run/platform-engine';
 export const ENGINE_SOCKET = `${ENGINE_PATH}/opa.sock`;
-/** The sidecar's OTLP receiver (loopback only), with the annotation `platform.io/otlp`. */
-export const OTLP_PORT = 4318;
-/** The sidecar's lanes for calls of the agent, and its CONNECT lane (loopback only), with the annotations `platform.io/egress-*`. */
-export const EGRESS_PORT = 4002;
-export const EGRESS_CONNECT_PORT = 4003;
 export const PROXY_PORT_NAME = 'platform-proxy';
 export const CONTROL_PORT_NAME = 'platform-ctl';
 

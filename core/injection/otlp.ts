@@ -1,5 +1,5 @@
 import { isEqual } from './equal.ts';
-import { OTLP_PORT } from './names.ts';
+import { OTLP_PORT } from '../egress/ports.ts';
 import type { Container, EnvVariable } from './pod.ts';
 
 /**

@@ -7,19 +7,15 @@ import { MAX_LANES } from '../egress/lane-variables.ts';
 import { routeEgress, usesEgressPorts } from './egress.ts';
 import {
   AGENT_LABEL,
-  CONTROL_PORT,
-  EGRESS_CONNECT_PORT,
-  EGRESS_PORT,
   ENGINE_HEALTH_PORT,
   ENGINE_PORT,
   MAX_LABELS,
   NAME_LABEL,
-  OTLP_PORT,
   OWN_CONTAINERS,
   OWN_VOLUMES,
-  PROXY_PORT,
   SIDECAR_CONTAINER,
 } from './names.ts';
+import { CONTROL_PORT, EGRESS_CONNECT_PORT, EGRESS_PORT, OTLP_PORT, PROXY_PORT } from '../egress/ports.ts';
 import type { Container, Pod } from './pod.ts';
 import { namesOfPort } from './routing.ts';
 import { quoted } from '../untrusted/quoted.ts';

@@ -1,5 +1,6 @@
 import type { Restore } from './injected.ts';
-import { PROXY_PORT, PROXY_PORT_NAME } from './names.ts';
+import { PROXY_PORT_NAME } from './names.ts';
+import { PROXY_PORT } from '../egress/ports.ts';
 import type { Container, ContainerPort, Handler } from './pod.ts';
 
 const isTcp = (port: ContainerPort): boolean => (port.protocol ?? 'TCP') === 'TCP';

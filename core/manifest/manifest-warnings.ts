@@ -1,4 +1,4 @@
-import { headerFormOf, MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
+import { headerFormOf, MAX_NAME_LENGTH } from '../untrusted/reported-name.ts';
 import { a2aAddress } from './a2a-address.ts';
 import { literalSecrets } from './literal-secrets.ts';
 import { type Manifest, DEFAULT_PATHS } from './manifest.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { openApiDocument, type DocumentedRoute } from './document.ts';
-import { closed, COUNT, enumOf, listOf, orNull, ref, TEXT } from './json-schema.ts';
+import { closed, COUNT, enumOf, listOf, orNull, ref, TEXT } from '../untrusted/json-schema.ts';
 import type { Operation } from './operation.ts';
 import { COMMON_SCHEMAS } from './schemas/common.ts';
 

@@ -1,5 +1,4 @@
-/** A JSON Schema of the dialect 2020-12, which OpenAPI 3.1 uses. */
-export type JsonSchema = Readonly<Record<string, unknown>>;
+import type { JsonSchema } from '../untrusted/json-schema.ts';
 
 /** The response of one status. */
 export interface OperationResponse {

@@ -1,4 +1,4 @@
-import type { JsonSchema } from './operation.ts';
+import type { JsonSchema } from '../untrusted/json-schema.ts';
 import { AGENT_DETAIL_SCHEMAS } from './schemas/agent-detail.ts';
 import { COMMON_SCHEMAS } from './schemas/common.ts';
 import { COVERAGE_SCHEMAS } from './schemas/coverage.ts';

@@ -1,6 +1,6 @@
-import { reportedName } from '../behavior/reported-name.ts';
+import { reportedName } from '../untrusted/reported-name.ts';
 import { hostName } from '../egress/declared.ts';
-import { modelNamesOf } from '../evidence/sightings.ts';
+import { modelNamesOf } from '../facts/sightings.ts';
 import type { UsageTotals } from '../usage/usage.ts';
 import type { EgressRequestType, PolicyInput } from './policy-input.ts';
 

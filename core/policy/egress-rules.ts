@@ -1,4 +1,4 @@
-import { reportedName } from '../behavior/reported-name.ts';
+import { reportedName } from '../untrusted/reported-name.ts';
 import { declaredEgressOf } from '../egress/declared.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { EgressReason, PolicyRule } from './policy-rule.ts';

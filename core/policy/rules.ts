@@ -1,4 +1,4 @@
-import { reportedName } from '../behavior/reported-name.ts';
+import { reportedName } from '../untrusted/reported-name.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
 /** The policy rules, each in Rego and in TypeScript, sorted by reason like the results of engines. */

@@ -1,5 +1,5 @@
-import { orNull } from '../openapi/json-schema.ts';
-import type { JsonSchema } from '../openapi/operation.ts';
+import { orNull } from './json-schema.ts';
+import type { JsonSchema } from './json-schema.ts';
 
 /**
  * Parses untrusted JSON (heartbeats, event batches, proofs) into typed values and returns all errors at once. Only own, named

@@ -1,4 +1,4 @@
-import type { RuleState } from '../../core/coverage/rule-states.ts';
+import type { RuleState } from '../../core/fleet/rule-states.ts';
 import { patternOf } from '../../core/gap/property-pattern.ts';
 import type { Pack } from '../../core/manifest/packs.ts';
 import type { Severity } from '../../core/policy/policy-rule.ts';

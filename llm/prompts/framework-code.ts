@@ -1,5 +1,5 @@
 import type { Manifest } from '../../core/manifest/manifest.ts';
-import { ANSWER_SCHEMA } from '../../core/scaffold/answer.ts';
+import { ANSWER_SCHEMA } from '../../authoring/scaffold/answer.ts';
 import { cut } from '../../core/untrusted/fields.ts';
 import { DATA_RULE, delimited } from '../delimited.ts';
 import type { CompletionRequest } from '../provider.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { questionOf } from '../../core/llm-analysis/question.ts';
+import { questionOf } from '../analysis/question.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
 import { delimited } from '../delimited.ts';
 import { gapAnalysisRequest } from './gap-analysis.ts';

@@ -1,5 +1,5 @@
-import { ANSWER_SCHEMA, MAX_ANALYSIS_ISSUES } from '../../core/llm-analysis/answer.ts';
-import type { Question } from '../../core/llm-analysis/question.ts';
+import { ANSWER_SCHEMA, MAX_ANALYSIS_ISSUES } from '../analysis/answer.ts';
+import type { Question } from '../analysis/question.ts';
 import { DATA_RULE, delimited } from '../delimited.ts';
 import type { CompletionRequest } from '../provider.ts';
 

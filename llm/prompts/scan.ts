@@ -1,4 +1,4 @@
-import { COMPLETION_SCHEMA } from '../../core/scan/completion.ts';
+import { COMPLETION_SCHEMA } from '../../authoring/scan/completion.ts';
 import { DATA_RULE, delimited } from '../delimited.ts';
 import type { CompletionRequest } from '../provider.ts';
 

@@ -5,7 +5,7 @@ import {
   EGRESS_PORT,
   OTLP_PORT,
   PROXY_PORT,
-} from '../../core/injection/names.ts';
+} from '../../core/egress/ports.ts';
 import { always, type ConditionTable } from '../../core/observation/verdict.ts';
 import type { Pod, Service, ServicePort } from '../../kube/types.ts';
 import { containersOf, hasSidecar } from './agent-pods.ts';

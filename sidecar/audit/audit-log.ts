@@ -5,7 +5,7 @@ import type {
   OutcomeCounts,
 } from '../../core/behavior/audit-entry.ts';
 import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
-import { sightingsIn } from '../../core/evidence/sightings.ts';
+import { sightingsIn } from '../../core/facts/sightings.ts';
 import {
   addToDay,
   emptyDay,

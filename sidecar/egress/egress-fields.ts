@@ -1,4 +1,4 @@
-import { EGRESS_CONNECT_PORT, EGRESS_PORT } from '../../core/injection/names.ts';
+import { EGRESS_CONNECT_PORT, EGRESS_PORT } from '../../core/egress/ports.ts';
 import { parseFailModes } from '../../core/egress/fail-modes.ts';
 import { parseLanes } from '../../core/egress/lanes.ts';
 import { parseNotRewritten } from '../../core/egress/not-rewritten.ts';

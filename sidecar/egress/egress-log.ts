@@ -4,7 +4,7 @@ import type { EgressCall, EgressUsage } from '../../core/egress/egress-call.ts';
 import { BODY_UNREAD, POLICY_UNAVAILABLE } from '../../core/egress/fail-modes.ts';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
-import { sightingsOfLaneCall } from '../../core/evidence/sightings.ts';
+import { sightingsOfLaneCall } from '../../core/facts/sightings.ts';
 import type { EgressFacts, McpServerFacts } from '../../core/facts/egress-facts.ts';
 import { cut, detached } from '../../core/untrusted/fields.ts';
 import type { ModelCall } from '../../core/usage/usage.ts';

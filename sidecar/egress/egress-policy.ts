@@ -1,5 +1,5 @@
 import type { Outcome } from '../../core/behavior/audit-entry.ts';
-import { reportedName } from '../../core/behavior/reported-name.ts';
+import { reportedName } from '../../core/untrusted/reported-name.ts';
 import { compileConstraints, type ArgumentCheck } from '../../core/egress/constraints.ts';
 import {
   declaredEgressOf,

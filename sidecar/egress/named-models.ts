@@ -1,4 +1,4 @@
-import { modelNamesOf } from '../../core/evidence/sightings.ts';
+import { modelNamesOf } from '../../core/facts/sightings.ts';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import { toolsOf } from '../../core/egress/model-wire.ts';
 import type { Frame, Json, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';

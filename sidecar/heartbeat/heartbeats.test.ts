@@ -12,7 +12,7 @@ import type { EvidenceReport } from '../../core/evidence/evidence.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
-import type { AnalysisState } from '../../core/llm-analysis/analysis.ts';
+import type { AnalysisState } from '../../llm/analysis/analysis.ts';
 import type { Verdict } from '../../core/observation/verdict.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';

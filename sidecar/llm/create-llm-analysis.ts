@@ -1,4 +1,5 @@
-import type { AnalysisProvider, AnalysisState } from '../../core/llm-analysis/analysis.ts';
+import type { AnalysisState } from '../../llm/analysis/analysis.ts';
+import type { AnalysisProvider } from '../../core/injection/analysis-settings.ts';
 import { checkAnthropic } from '../../llm/anthropic.ts';
 import { checkCompatible, checkOpenai } from '../../llm/openai.ts';
 import type { Readiness } from '../../llm/provider.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Facts } from '../../core/facts/facts.ts';
 import type { GapReport, Issue } from '../../core/gap/gap.ts';
-import { cleanText, type AnalysisState } from '../../core/llm-analysis/analysis.ts';
-import { issuesIn } from '../../core/llm-analysis/answer.ts';
-import { DailyBudget, type LlmAnalysisLimits, type TokenUse } from '../../core/llm-analysis/daily-budget.ts';
-import { questionOf, type Question } from '../../core/llm-analysis/question.ts';
+import { cleanText, type AnalysisState } from '../../llm/analysis/analysis.ts';
+import { issuesIn } from '../../llm/analysis/answer.ts';
+import { DailyBudget, type LlmAnalysisLimits, type TokenUse } from '../../llm/analysis/daily-budget.ts';
+import { questionOf, type Question } from '../../llm/analysis/question.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
 import { answerOf } from '../../llm/json-answer.ts';

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import { EVENT_BATCH_LIMITS, parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
-import { listOf, ref } from '../../core/openapi/json-schema.ts';
+import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import { EVENT_STREAM_HEADERS } from '../../runtime/event-stream.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';

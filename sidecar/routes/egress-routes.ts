@@ -1,4 +1,4 @@
-import { listOf, ref } from '../../core/openapi/json-schema.ts';
+import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 import { limitOf } from './audit-query.ts';

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
-import { listOf, ref } from '../../core/openapi/json-schema.ts';
+import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof.ts';
 import { PROOF_WRITES_HEADER } from '../../core/proof/proof.ts';

@@ -1,13 +1,13 @@
 import type { Request } from 'express';
-import { cardOf } from '../../core/card/card.ts';
+import { cardOf } from '../../core/manifest/card.ts';
 import { censusReportOf } from '../../core/census/census-report.ts';
 import { matrixOf } from '../../core/egress/matrix.ts';
-import { exploredEgressOf } from '../../core/explore/explored-egress.ts';
-import { exploreOf } from '../../core/explore/explore.ts';
+import { exploredEgressOf } from '../../core/audit/explored-egress.ts';
+import { exploreOf } from '../../core/audit/explore.ts';
 import { align } from '../../core/gap/align.ts';
 import { compliantOfReport } from '../../core/observation/compliant-of.ts';
 import type { Verdict } from '../../core/observation/verdict.ts';
-import { ref } from '../../core/openapi/json-schema.ts';
+import { ref } from '../../core/untrusted/json-schema.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
 import { agentUsage } from '../../core/usage/process-usage.ts';

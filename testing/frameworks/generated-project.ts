@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { FRAMEWORK_PROJECTS } from '../../core/scaffold/framework-projects.ts';
-import type { Framework } from '../../core/scaffold/frameworks.ts';
-import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
+import { FRAMEWORK_PROJECTS } from '../../authoring/scaffold/framework-projects.ts';
+import type { Framework } from '../../authoring/scaffold/frameworks.ts';
+import type { GeneratedFile } from '../../authoring/scaffold/generated-file.ts';
 import { linkPackages, makeConsumerProject, type ConsumerProject } from '../consumer-project.ts';
 import { AgentProcess } from './agent-process.ts';
 import { folderOf, pythonIn, QUIET } from './programs.ts';

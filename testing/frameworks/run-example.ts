@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { callsOf } from '../../core/behavior/entry-usage.ts';
 import { evidencePercent, type EvidenceReport } from '../../core/evidence/evidence.ts';
-import type { ExploreReport } from '../../core/explore/explore.ts';
+import type { ExploreReport } from '../../core/audit/explore.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { builtinEngine, policyOf } from '../../core/policy/policy.ts';

@@ -1,4 +1,4 @@
-import type { FrameworkProject } from '../../core/scaffold/framework-projects.ts';
+import type { FrameworkProject } from '../../authoring/scaffold/framework-projects.ts';
 
 /** Tools of the manifest of generated agents. The vendor calls the first one that it is offered. */
 export const TOOL_NAMES = ['lookup_order', 'Löschen: "alles"; DROP TABLE', 'refundOrder'] as const;

@@ -6,7 +6,7 @@ import { parseReview, type PodReview } from '../../core/injection/parse-review.t
 import { patchBetween } from '../../core/injection/patch.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
-import type { JsonSchema } from '../../core/openapi/operation.ts';
+import type { JsonSchema } from '../../core/untrusted/json-schema.ts';
 import { jsonBody, type Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { WebhookContext } from '../context.ts';

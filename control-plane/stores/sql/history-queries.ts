@@ -1,7 +1,7 @@
 import { GRADES, type Grade } from '../../../core/gap/gap.ts';
 import { gradeOf, minimumScoreOf } from '../../../core/gap/grade.ts';
-import type { ChangeKind, FleetPoint, HistoryChange, HistoryPoint } from '../../../core/history/history.ts';
-import { DAY_MS, startOf, STEP_MS } from '../../../core/history/steps.ts';
+import type { ChangeKind, FleetPoint, HistoryChange, HistoryPoint } from '../../../core/fleet/history.ts';
+import { DAY_MS, startOf, STEP_MS } from '../../../core/fleet/steps.ts';
 import type { Phase } from '../../../core/observation/observation.ts';
 import type { AgentHistoryQuery, FleetHistoryQuery } from '../history.ts';
 import type { AgentKey } from '../store.ts';

@@ -1,6 +1,6 @@
-import { changesBetween } from '../../../core/history/changes-between.ts';
-import type { HistoryPoint } from '../../../core/history/history.ts';
-import { DAY_MS, startOf, STEP_MS, type RollupStep } from '../../../core/history/steps.ts';
+import { changesBetween } from '../../../core/fleet/changes-between.ts';
+import type { HistoryPoint } from '../../../core/fleet/history.ts';
+import { DAY_MS, startOf, STEP_MS, type RollupStep } from '../../../core/fleet/steps.ts';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import type { HistoryStore } from '../history.ts';
 import type { AgentKey } from '../store.ts';

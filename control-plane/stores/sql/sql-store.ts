@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { pointOf } from '../../../core/history/point-of.ts';
+import { pointOf } from '../../../core/fleet/point-of.ts';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import { isLive, worstOf } from '../../../core/observation/phase.ts';
 import { withoutProof, withProof } from '../../../core/observation/proofs.ts';

@@ -3,8 +3,19 @@ import { WORST_FIRST } from '../../facts/check.ts';
 import { PHASES } from '../../observation/observation.ts';
 import { RUNTIMES } from '../../observation/runtimes.ts';
 import { POLICY_MODES } from '../../policy/engine.ts';
-import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import {
+  AMOUNT,
+  closed,
+  COUNT,
+  enumOf,
+  FLAG,
+  listOf,
+  orNull,
+  ref,
+  TEXT,
+  TIME,
+} from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 import { EGRESS_SUMMARY, OPTIONAL_EGRESS_SUMMARY } from './egress.ts';
 import { EVIDENCE_SUMS, GRADE, SCORE, SOURCE, USAGE_WINDOW } from './reports.ts';
 

@@ -1,5 +1,5 @@
-import { closed, enumOf, listOf, ref, TEXT } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import { closed, enumOf, listOf, ref, TEXT } from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 
 /** Schemas that every process uses. */
 export const COMMON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {

@@ -1,6 +1,6 @@
-import { COVERAGE_KINDS } from '../../coverage/kinds.ts';
-import { closed, COUNT, enumOf, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import { COVERAGE_KINDS } from '../../fleet/kinds.ts';
+import { closed, COUNT, enumOf, listOf, orNull, ref, TEXT, TIME } from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 
 const KIND: JsonSchema = enumOf(COVERAGE_KINDS);
 

@@ -1,6 +1,6 @@
 import { OUTCOMES } from '../../behavior/audit-entry.ts';
-import { AMOUNT, closed, COUNT, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import { AMOUNT, closed, COUNT, FLAG, listOf, orNull, ref, TEXT, TIME } from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 
 /** Schemas of the calls through the egress lanes. */
 export const EGRESS_CALL_SCHEMAS: Readonly<Record<string, JsonSchema>> = {

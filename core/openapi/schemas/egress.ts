@@ -3,8 +3,19 @@ import { NOT_REWRITTEN_REASONS } from '../../egress/not-rewritten.ts';
 import { MAX_REPORT } from '../../egress/report.ts';
 import { VERDICTS } from '../../egress/verdict.ts';
 import { CENSUS_STATES } from '../../facts/egress-facts.ts';
-import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import {
+  AMOUNT,
+  closed,
+  COUNT,
+  enumOf,
+  FLAG,
+  listOf,
+  orNull,
+  ref,
+  TEXT,
+  TIME,
+} from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 
 type Members = Readonly<Record<string, JsonSchema>>;
 

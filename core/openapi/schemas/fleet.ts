@@ -1,8 +1,19 @@
 import { PHASES } from '../../observation/observation.ts';
 import { RUNTIMES } from '../../observation/runtimes.ts';
 import { POLICY_MODES } from '../../policy/engine.ts';
-import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import {
+  AMOUNT,
+  closed,
+  COUNT,
+  enumOf,
+  FLAG,
+  listOf,
+  orNull,
+  ref,
+  TEXT,
+  TIME,
+} from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 import { COMPLIANT, EVIDENCE_SUMS, GRADE, SCORE, SOURCE, USAGE_WINDOW } from './reports.ts';
 
 /** Where a stored report comes from. */

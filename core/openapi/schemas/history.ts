@@ -1,9 +1,19 @@
 import { OUTCOMES } from '../../behavior/audit-entry.ts';
-import { CHANGE_KINDS, HISTORY_STEPS } from '../../history/history.ts';
+import { CHANGE_KINDS, HISTORY_STEPS } from '../../fleet/history.ts';
 import { GRADES } from '../../gap/gap.ts';
 import { PHASES } from '../../observation/observation.ts';
-import { AMOUNT, closed, COUNT, enumOf, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import {
+  AMOUNT,
+  closed,
+  COUNT,
+  enumOf,
+  listOf,
+  orNull,
+  ref,
+  TEXT,
+  TIME,
+} from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 import { GRADE, SCORE } from './reports.ts';
 
 const USE = {

@@ -3,8 +3,8 @@ import { EVIDENCE_TIERS, ITEM_KINDS } from '../../evidence/evidence.ts';
 import { CATEGORY_SEVERITIES, WORST_FIRST } from '../../facts/check.ts';
 import { GRADES } from '../../gap/gap.ts';
 import { PROOF_ORIGINS } from '../../proof/proof.ts';
-import { AMOUNT, closed, COUNT, enumOf, listOf, ref, TEXT, TIME } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import { AMOUNT, closed, COUNT, enumOf, listOf, ref, TEXT, TIME } from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 import { EGRESS_SCHEMAS } from './egress.ts';
 
 export const SCORE: JsonSchema = { type: 'integer', minimum: 0, maximum: 100 };

@@ -1,8 +1,8 @@
 import { SUPPRESSION_STATES } from '../../audit/suppressions.ts';
-import { RULE_KINDS } from '../../coverage/rule-texts.ts';
+import { RULE_KINDS } from '../../fleet/rule-texts.ts';
 import { PACKS } from '../../manifest/packs.ts';
-import { closed, COUNT, enumOf, listOf, orNull, TEXT } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import { closed, COUNT, enumOf, listOf, orNull, TEXT } from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 import { SEVERITY } from './reports.ts';
 
 const NAME = { agentName: TEXT, namespace: TEXT } as const;

@@ -1,7 +1,18 @@
 import { OUTCOMES } from '../../behavior/audit-entry.ts';
 import { POLICY_MODES } from '../../policy/engine.ts';
-import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import {
+  AMOUNT,
+  closed,
+  COUNT,
+  enumOf,
+  FLAG,
+  listOf,
+  orNull,
+  ref,
+  TEXT,
+  TIME,
+} from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 import { EGRESS_CALL_SCHEMAS } from './egress-calls.ts';
 import { COMPLIANT, EVIDENCE_SUMS, GRADE, SCORE, SEVERITY, SOURCE, USAGE_WINDOW } from './reports.ts';
 

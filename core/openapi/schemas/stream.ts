@@ -1,5 +1,5 @@
-import { closed, listOf, ref, TEXT } from '../json-schema.ts';
-import type { JsonSchema } from '../operation.ts';
+import { closed, listOf, ref, TEXT } from '../../untrusted/json-schema.ts';
+import type { JsonSchema } from '../../untrusted/json-schema.ts';
 
 /** Schemas of `GET /stream`. */
 export const STREAM_SCHEMAS: Readonly<Record<string, JsonSchema>> = {

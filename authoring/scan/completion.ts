@@ -1,0 +1,241 @@
+import type { GuardrailType, Tool } from '../../core/manifest/manifest.ts';
+import {
+  flag,
+  list,
+  object,
+  oneOf,
+  parseWith,
+  text,
+  withDefault,
+  type Field,
+} from '../../core/untrusted/fields.ts';
+import type { Code } from './code.ts';
+import { paragraphOf } from './declarations.ts';
+import { MAX_ITEMS, type Draft } from './draft.ts';
+import { placeOf, type Place } from './source.ts';
+
+const GUARDRAIL_TYPES: readonly GuardrailType[] = [
+  'topic-filter',
+  'pii-detector',
+  'prompt-injection',
+  'hallucination-detector',
+  'toxicity-filter',
+  'custom',
+];
+const SIDES = ['input', 'output'] as const;
+const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
+
+interface ProposedTool extends Required<NonNullable<Tool['annotations']>> {
+  name: string;
+  description: string;
+}
+
+/** What a model proposes for a manifest. Every name must be in the code. */
+export interface Completion {
+  description: string;
+  tools: ProposedTool[];
+  guardrails: { type: GuardrailType; where: (typeof SIDES)[number]; function: string }[];
+  models: { provider: string; id: string }[];
+  variables: string[];
+}
+
+const strings = { type: 'string' } as const;
+const strict = (properties: Record<string, unknown>) => ({
+  type: 'object',
+  additionalProperties: false,
+  required: Object.keys(properties),
+  properties,
+});
+const arrayOf = (properties: Record<string, unknown>) => ({ type: 'array', items: strict(properties) });
+
+/** JSON Schema of the answer, as strict as the vendors require. */
+export const COMPLETION_SCHEMA: Readonly<Record<string, unknown>> = strict({
+  description: strings,
+  tools: arrayOf({
+    name: strings,
+    description: strings,
+    ...Object.fromEntries(HINTS.map((hint) => [hint, { type: 'boolean' }])),
+  }),
+  guardrails: arrayOf({
+    type: { type: 'string', enum: GUARDRAIL_TYPES },
+    where: { type: 'string', enum: SIDES },
+    function: strings,
+  }),
+  models: arrayOf({ provider: strings, id: strings }),
+  variables: { type: 'array', items: strings },
+});
+
+const line = text({ max: 500, cut: true });
+const name = text({ max: 200, cut: true });
+const many = <T>(field: Field<T>): Field<T[]> => withDefault(list(field, { max: MAX_ITEMS, cut: true }), []);
+
+const COMPLETION: Field<Completion> = object<Completion>({
+  description: withDefault(line, ''),
+  tools: many(
+    object<ProposedTool>({
+      name,
+      description: withDefault(line, ''),
+      readOnlyHint: flag,
+      destructiveHint: flag,
+      idempotentHint: flag,
+      openWorldHint: flag,
+    }),
+  ),
+  guardrails: many(object({ type: oneOf(GUARDRAIL_TYPES), where: oneOf(SIDES), function: name })),
+  models: many(object({ provider: name, id: name })),
+  variables: many(name),
+});
+
+/** Reads the JSON of an answer. The reason quotes nothing of it. */
+export function parseCompletion(
+  value: unknown,
+): { ok: true; value: Completion } | { ok: false; reason: string } {
+  const parsed = parseWith(COMPLETION, value);
+  if (parsed.ok) return parsed;
+  const [error] = parsed.errors;
+  return {
+    ok: false,
+    reason: `the answer of the model is not valid: ${error?.path ?? ''} ${error?.message ?? ''}`,
+  };
+}
+
+export interface Completed {
+  draft: Draft;
+  /** Number of proposals without evidence in the code. */
+  rejected: number;
+}
+
+/**
+ * Adds proposals to what was found. A proposal never replaces a value from the code, and a new item needs its name in the code:
+ * as a name, or as a whole string. Comments are not evidence.
+ */
+export function withCompletion(draft: Draft, completion: Completion, code: Code): Completed {
+  const evidence = new Evidence(code);
+  const added = {
+    tools: addTools(draft.tools, completion.tools, evidence),
+    guardrails: addGuardrails(draft.guardrails, completion.guardrails, evidence),
+    models: addModels(draft.models, completion.models, evidence),
+    variables: addVariables(draft.variables, completion.variables, evidence),
+  };
+  const description = paragraphOf(completion.description);
+  return {
+    draft: { ...draft, ...added, description: draft.description ?? description },
+    rejected: evidence.rejected,
+  };
+}
+
+/** Where each name and each string of the code is. */
+class Evidence {
+  rejected = 0;
+  readonly #names = new Map<string, Place>();
+  readonly #strings = new Map<string, Place>();
+
+  constructor({ sources }: Code) {
+    for (const source of sources)
+      for (const [index, { kind, text: word }] of source.tokens.entries()) {
+        const known = kind === 'name' ? this.#names : kind === 'string' ? this.#strings : null;
+        if (known !== null && !known.has(word)) known.set(word, placeOf(source, index));
+      }
+  }
+
+  /** Null counts as a rejection. */
+  of(word: string, kinds: 'string' | 'any'): Place | null {
+    const place = this.#strings.get(word) ?? (kinds === 'any' ? this.#names.get(word) : undefined);
+    if (place !== undefined && word.trim() !== '') return place;
+    this.rejected += 1;
+    return null;
+  }
+}
+
+const isNew = { proposed: ['item'] } as const;
+
+function addTools(
+  tools: Draft['tools'],
+  proposals: readonly ProposedTool[],
+  evidence: Evidence,
+): Draft['tools'] {
+  const byName = new Map(proposals.map((proposal) => [proposal.name, proposal]));
+  const completed = tools.map((tool) => completedTool(tool, byName.get(tool.name)));
+  const added = [...byName.values()].flatMap((proposal): Draft['tools'] => {
+    if (tools.some((tool) => tool.name === proposal.name)) return [];
+    const place = evidence.of(proposal.name, 'any');
+    if (place === null) return [];
+    const none = { kind: 'tool', type: 'function', description: null, module: null, function: null } as const;
+    const tool = { ...none, name: proposal.name, annotations: {}, places: [place], ...isNew };
+    return [completedTool(tool, proposal)];
+  });
+  return [...completed, ...added];
+}
+
+/** Hints that the code has are kept, one by one. */
+function completedTool(
+  tool: Draft['tools'][number],
+  proposal: ProposedTool | undefined,
+): Draft['tools'][number] {
+  if (proposal === undefined) return tool;
+  const description = tool.description === null ? paragraphOf(proposal.description) : null;
+  const annotations = { ...tool.annotations };
+  const proposed = [...tool.proposed];
+  if (description !== null) proposed.push('description');
+  for (const hint of HINTS) {
+    if (annotations[hint] !== undefined) continue;
+    annotations[hint] = proposal[hint];
+    if (!proposed.includes('annotations')) proposed.push('annotations');
+  }
+  return { ...tool, description: tool.description ?? description, annotations, proposed };
+}
+
+function addGuardrails(
+  guardrails: Draft['guardrails'],
+  proposals: Completion['guardrails'],
+  evidence: Evidence,
+): Draft['guardrails'] {
+  const all = [...guardrails];
+  for (const { type, where, function: own } of proposals) {
+    if (all.some((each) => each.type === type && each.where === where)) continue;
+    const place = evidence.of(own, 'any');
+    if (place === null) continue;
+    const members = {
+      kind: 'guardrail',
+      action: null,
+      module: null,
+      function: own,
+      framework: '',
+      place,
+    } as const;
+    all.push({ ...members, type, where, places: [place], ...isNew });
+  }
+  return all;
+}
+
+/** A proposed model never comes before one that was found. */
+function addModels(
+  models: Draft['models'],
+  proposals: Completion['models'],
+  evidence: Evidence,
+): Draft['models'] {
+  const all = [...models];
+  for (const { provider, id } of proposals) {
+    if (all.some((each) => each.id.text === id)) continue;
+    const place = evidence.of(id, 'string');
+    if (place === null) continue;
+    const vendor = /^[a-z][a-z0-9-]{0,40}$/.test(provider) ? provider : null;
+    const members = { kind: 'model', keyVariable: null, temperature: null } as const;
+    all.push({ ...members, provider: vendor, id: { text: id, variable: null }, places: [place], ...isNew });
+  }
+  return all;
+}
+
+function addVariables(
+  variables: Draft['variables'],
+  proposals: readonly string[],
+  evidence: Evidence,
+): Draft['variables'] {
+  const all = [...variables];
+  for (const variable of new Set(proposals)) {
+    if (all.some((each) => each.name === variable)) continue;
+    const place = /^[A-Z][A-Z0-9_]*$/.test(variable) ? evidence.of(variable, 'any') : null;
+    if (place !== null) all.push({ name: variable, isOptional: false, places: [place], ...isNew });
+  }
+  return all;
+}

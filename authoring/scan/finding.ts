@@ -1,0 +1,85 @@
+import type { GuardrailType, McpServer, Tool } from '../../core/manifest/manifest.ts';
+import type { Setting } from './code.ts';
+import type { Place } from './source.ts';
+
+/** What one pattern found. `Finding` adds the place and the framework. */
+export type Found =
+  | { kind: 'framework'; name: string }
+  | ModelFound
+  | ToolFound
+  | McpFound
+  | GuardrailFound
+  | StoreFound
+  | RouteFound
+  | { kind: 'port'; port: number }
+  | { kind: 'apiType'; type: 'mcp' }
+  | { kind: 'tracing'; backend: string }
+  | { kind: 'metrics'; backend: string }
+  | { kind: 'logging'; backend: string }
+  | { kind: 'evaluation'; framework: string };
+
+export interface ModelFound {
+  kind: 'model';
+  /** Null: only the model id is known. */
+  provider: string | null;
+  id: Setting;
+  /** Variable of the API key. */
+  keyVariable: string | null;
+  temperature: number | null;
+}
+
+export interface ToolFound {
+  kind: 'tool';
+  name: string;
+  type: NonNullable<Tool['type']>;
+  description: string | null;
+  module: string | null;
+  function: string | null;
+  annotations: NonNullable<Tool['annotations']>;
+}
+
+export interface McpFound {
+  kind: 'mcp';
+  /** Null: the name is derived from the address. */
+  name: string | null;
+  transport: NonNullable<McpServer['transport']>;
+  url: Setting | null;
+  command: string | null;
+  /** Null: an argument is not a literal. */
+  args: string[] | null;
+  /** Variables that the server gets, by name. */
+  env: Record<string, string>;
+}
+
+export interface GuardrailFound {
+  kind: 'guardrail';
+  where: 'input' | 'output';
+  type: GuardrailType;
+  action: string | null;
+  module: string | null;
+  /** Of a custom guardrail. */
+  function: string | null;
+}
+
+export interface StoreFound {
+  kind: 'store';
+  /** `service`: a store that the agent needs, but not as its memory. */
+  role: 'shortTerm' | 'longTerm' | 'vector' | 'service';
+  backend: string;
+  address: Setting | null;
+}
+
+export interface RouteFound {
+  kind: 'route';
+  method: string;
+  path: string;
+}
+
+/** Something that a pattern found in the code. */
+export type Finding = Found & {
+  /** Library whose pattern found it; empty for patterns of the language itself. */
+  framework: string;
+  place: Place;
+};
+
+export type FindingOf<K extends Found['kind']> = Extract<Finding, { kind: K }>;

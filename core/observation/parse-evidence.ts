@@ -1,0 +1,74 @@
+import type { Check } from '../facts/check.ts';
+import type { HealthReport } from '../health/health.ts';
+import { parseHealthReport } from '../health/parse-health-report.ts';
+import type { Verdict } from './verdict.ts';
+import { proofRecord } from '../proof/parse-proof.ts';
+import { PROOF_ORIGINS, type ProofRecord, type ProofWrites } from '../proof/proof.ts';
+import { integer, isRecord, list, object, own, parseWith, text } from '../untrusted/fields.ts';
+
+/** Parsers for the responses of sidecar routes; null: not a valid sidecar response. */
+
+const READY_STATUSES: readonly unknown[] = ['ready', 'degraded', 'not-ready'];
+const SOURCES: readonly unknown[] = ['manifest-static', 'agent-sdk'];
+
+/** `GET /health/ready` */
+export function parseReady(value: unknown): { agentName: string; checks: Check[] } | null {
+  if (!isRecord(value)) return null;
+  if (!READY_STATUSES.includes(own(value, 'status')) || !SOURCES.includes(own(value, 'source'))) return null;
+  const report: HealthReport | null = parseHealthReport(value);
+  return report === null ? null : { agentName: report.agentName, checks: report.checks };
+}
+
+const ANSWERS: readonly unknown[] = ['True', 'False', 'Unknown'];
+
+/** The verdict in the response of `GET /gap`. A sidecar of an older version has none. */
+export function parseCompliant(value: unknown): Verdict {
+  const found = isRecord(value) ? own(value, 'compliant') : null;
+  if (!isRecord(found)) return NO_VERDICT;
+  const [status, reason, message] = [own(found, 'status'), own(found, 'reason'), own(found, 'message')];
+  return ANSWERS.includes(status) && typeof reason === 'string' && typeof message === 'string'
+    ? { status: status as Verdict['status'], reason, message }
+    : NO_VERDICT;
+}
+
+const NO_VERDICT: Verdict = {
+  status: 'Unknown',
+  reason: 'NoVerdict',
+  message: 'the sidecar returns no verdict; use the current version',
+};
+
+const MAX_NAMES = 1000;
+const entries = list(
+  object(
+    { seq: integer({ min: 0 }) },
+    { guardrailsInvoked: list(text({ max: 500, cut: true }), { max: MAX_NAMES, cut: true }) },
+  ),
+  { max: 100_000 },
+);
+
+/** A page of `GET /audit`: the guardrails that its entries report, the number of entries, and the seq of the last entry. */
+export function parseAuditPage(
+  value: unknown,
+): { guardrails: string[]; length: number; last: number | null } | null {
+  const parsed = parseWith(entries, value);
+  if (!parsed.ok) return null;
+  return {
+    guardrails: parsed.value.flatMap(({ guardrailsInvoked }) => guardrailsInvoked ?? []),
+    length: parsed.value.length,
+    last: parsed.value.at(-1)?.seq ?? null,
+  };
+}
+
+const proofs = list(proofRecord, { max: 1000 });
+
+/** The header of `GET /proof`; a sidecar without it accepts local writes. null: the value is not valid. */
+export function parseProofWrites(value: string | undefined): ProofWrites | null {
+  if (value === undefined) return 'local';
+  return PROOF_ORIGINS.find((each) => each === value) ?? null;
+}
+
+/** `GET /proof` */
+export function parseProofList(value: unknown): ProofRecord[] | null {
+  const parsed = parseWith(proofs, value);
+  return parsed.ok ? parsed.value : null;
+}
