@@ -118,7 +118,10 @@ export default {
       name: 'packages-do-not-import-parts',
       severity: 'error',
       comment: 'Shared packages do not import the parts that use them.',
-      from: { path: '^(?:testing/planted/)?(core|authoring|runtime|kube|probe|push|llm)/', pathNot: '\\.test\\.ts$' },
+      from: {
+        path: '^(?:testing/planted/)?(core|authoring|runtime|kube|probe|push|llm)/',
+        pathNot: '\\.test\\.ts$',
+      },
       to: { path: `^${PARTS}/` },
     },
     {
