@@ -4,8 +4,8 @@ import type { Manifest } from '../core/manifest/manifest.ts';
 
 /** Result of `platform audit --json`; the proved score only if evidence was requested. */
 export function auditObject(manifest: Manifest, result: AuditResult): Record<string, unknown> {
-  const { declared, proved, verdicts, suppressions, pendingProofs, uncountedProofs } = result;
-  const passedRules = verdicts.filter(({ passed }) => passed).length;
+  const { declared, proved, results, suppressions, pendingProofs, uncountedProofs } = result;
+  const passedRules = results.filter(({ passed }) => passed).length;
   return {
     overallScore: declared.score,
     grade: declared.grade,
@@ -15,24 +15,24 @@ export function auditObject(manifest: Manifest, result: AuditResult): Record<str
           provedScore: proved.score,
           provedGrade: proved.grade,
           pendingProofCount: pendingProofs.length,
-          countedProofs: verdicts.flatMap(countedOf),
+          countedProofs: results.flatMap(countedOf),
           uncountedProofs,
         }),
     passedRules,
-    totalRules: verdicts.length,
-    violations: verdicts.flatMap((each) => (each.passed ? [] : [violationOf(each)])),
+    totalRules: results.length,
+    violations: results.flatMap((each) => (each.passed ? [] : [violationOf(each)])),
     fixes: fixesOf(manifest, result),
     suppressions,
   };
 }
 
 /** A rule with a counted proof, and the origin of the proof. */
-function countedOf(verdict: AuditResult['verdicts'][number]): { ruleId: string; origin: string | null }[] {
-  if (!verdict.passed || verdict.earned !== 'X') return [];
-  return [{ ruleId: verdict.rule.id, origin: verdict.origin ?? null }];
+function countedOf(each: AuditResult['results'][number]): { ruleId: string; origin: string | null }[] {
+  if (!each.passed || each.earned !== 'X') return [];
+  return [{ ruleId: each.rule.id, origin: each.origin ?? null }];
 }
 
-function violationOf({ rule, path }: AuditResult['verdicts'][number] & { passed: false }): object {
+function violationOf({ rule, path }: AuditResult['results'][number] & { passed: false }): object {
   const { id, severity, pack, tier, message, recommendation, references } = rule;
   return { ruleId: id, severity, pack, tier, message, path, recommendation, references };
 }

@@ -1,5 +1,5 @@
-import type { AuditResult, Score, Verdict } from '../core/audit/audit.ts';
-import type { Verdict as Compliant } from '../core/observation/verdict.ts';
+import type { AuditResult, RuleResult, Score } from '../core/audit/audit.ts';
+import type { Verdict } from '../core/observation/verdict.ts';
 import { PACKS, type Pack } from '../core/manifest/packs.ts';
 import type { Fix } from '../core/audit/fixes.ts';
 import type { Tier } from '../core/audit/rule.ts';
@@ -14,7 +14,7 @@ interface Shown {
   fixes: readonly Fix[];
   sidecar: string | null;
   /** The verdict about the agent. */
-  compliant: Pick<Compliant, 'status' | 'message'>;
+  compliant: Pick<Verdict, 'status' | 'message'>;
 }
 
 /** The audit report as text. It ends with what a reader needs first, because a terminal shows the end. */
@@ -47,18 +47,18 @@ const GRADE_STYLE: Readonly<Record<Grade, 'green' | 'yellow' | 'red'>> = {
 };
 
 function heading(result: AuditResult, sidecar: string | null, paint: Paint): string {
-  const { agentName, version, verdicts, declared, proved, pendingProofs } = result;
-  const passedCount = verdicts.filter(({ passed }) => passed).length;
-  const verifiedCount = verdicts.filter((each) => each.passed && each.earned !== 'D').length;
+  const { agentName, version, results, declared, proved, pendingProofs } = result;
+  const passedCount = results.filter(({ passed }) => passed).length;
+  const verifiedCount = results.filter((each) => each.passed && each.earned !== 'D').length;
   const lines = [
     paint('bold', `${printable(agentName)} ${printable(version)}`),
-    `  declared score ${scoreText(declared, paint)} grade ${declared.grade}   ${passedCount} of ${plural(verdicts.length, 'rule')} passed`,
+    `  declared score ${scoreText(declared, paint)} grade ${declared.grade}   ${passedCount} of ${plural(results.length, 'rule')} passed`,
   ];
   if (proved !== null && sidecar !== null)
     lines.push(
-      `  proved score   ${scoreText(proved, paint)} grade ${proved.grade}   ${verifiedCount} of ${plural(verdicts.length, 'rule')} verified at ${sidecar}, ${plural(pendingProofs.length, 'proof')} pending`,
+      `  proved score   ${scoreText(proved, paint)} grade ${proved.grade}   ${verifiedCount} of ${plural(results.length, 'rule')} verified at ${sidecar}, ${plural(pendingProofs.length, 'proof')} pending`,
     );
-  if (verdicts.length === 0) lines.push('  no rule applies: every rule of these packs is suppressed');
+  if (results.length === 0) lines.push('  no rule applies: every rule of these packs is suppressed');
   return lines.map((line) => `${line}\n`).join('');
 }
 
@@ -70,27 +70,27 @@ const TIER_STYLE: Readonly<Record<Tier, 'dim' | 'green'>> = { D: 'dim', P: 'gree
 const ID_WIDTH = 10;
 const SEVERITY_WIDTH = 8;
 
-function packText(pack: Pack, { verdicts }: AuditResult, paint: Paint): string {
-  const own = verdicts.filter(({ rule }) => rule.pack === pack);
+function packText(pack: Pack, { results }: AuditResult, paint: Paint): string {
+  const own = results.filter(({ rule }) => rule.pack === pack);
   const passedCount = own.filter(({ passed }) => passed).length;
   const head = `${paint('bold', pack)}  ${passedCount} of ${own.length}\n`;
-  return head + own.map((verdict) => ruleText(verdict, paint)).join('');
+  return head + own.map((result) => ruleText(result, paint)).join('');
 }
 
-function ruleText(verdict: Verdict, paint: Paint): string {
-  const { rule, passed } = verdict;
-  const mark = passed ? paint(TIER_STYLE[verdict.earned], `[${verdict.earned}]`) : paint('red', '[ ]');
+function ruleText(result: RuleResult, paint: Paint): string {
+  const { rule, passed } = result;
+  const mark = passed ? paint(TIER_STYLE[result.earned], `[${result.earned}]`) : paint('red', '[ ]');
   const start = `  ${mark} ${rule.id.padEnd(ID_WIDTH)}  ${rule.severity.padEnd(SEVERITY_WIDTH)}  `;
-  if (passed) return `${start}${paint('dim', rule.passesWhen)}${originText(verdict)}\n`;
+  if (passed) return `${start}${paint('dim', rule.passesWhen)}${originText(result)}\n`;
   const indent = ' '.repeat(6);
   return [
     `${start}${rule.message}\n`,
-    `${indent}${printable(verdict.path)}: ${rule.recommendation}\n`,
+    `${indent}${printable(result.path)}: ${rule.recommendation}\n`,
     ...rule.references.map((reference) => `${indent}${paint('dim', reference)}\n`),
   ].join('');
 }
 
-function originText({ earned, origin }: Verdict & { passed: true }): string {
+function originText({ earned, origin }: RuleResult & { passed: true }): string {
   return earned === 'X' ? `  proof: ${origin ?? 'no origin'}` : '';
 }
 

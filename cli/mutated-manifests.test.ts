@@ -59,7 +59,7 @@ function checkProblems(problems: readonly ManifestProblem[], text: string): void
 function useManifest(manifest: Manifest, text: string): void {
   const positionOf = positionsIn(text);
   for (const { path } of manifestWarnings(manifest)) positionOf(parsePath(path));
-  for (const verdict of audit(manifest, { evidence: null, at: AT }).verdicts)
+  for (const verdict of audit(manifest, { evidence: null, at: AT }).results)
     if (!verdict.passed) positionOf(parsePath(verdict.path));
   for (const { path } of diffManifests({ name: 'a', manifest: BASE }, { name: 'b', manifest }).changes)
     positionOf(path);

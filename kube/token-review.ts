@@ -2,7 +2,7 @@ import type { KubeClient } from './client.ts';
 import { expectOk } from './objects.ts';
 
 /** The identity of a ServiceAccount token. */
-export type TokenVerdict =
+export type TokenReviewResult =
   /** A running pod: the token contains its name and uid, and the API server has found the pod. */
   | { kind: 'pod'; namespace: string; podName: string; podUid: string }
   /** A valid token that is not bound to a pod; any client with permission to create tokens may have created it. */
@@ -29,18 +29,18 @@ const POD_UID = 'authentication.kubernetes.io/pod-uid';
 export async function reviewToken(
   client: KubeClient,
   { token, audience }: { token: string; audience: string },
-): Promise<TokenVerdict> {
+): Promise<TokenReviewResult> {
   const body = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenReview',
     spec: { token, audiences: [audience] },
   };
   const response = await client.send<TokenReview>({ method: 'POST', path: PATH, body, timeoutMs: 5_000 });
-  return verdictOf(expectOk(response), audience);
+  return resultOf(expectOk(response), audience);
 }
 
 /** Every failure is a 201 without `authenticated` and with `error`. */
-function verdictOf(review: TokenReview, audience: string): TokenVerdict {
+function resultOf(review: TokenReview, audience: string): TokenReviewResult {
   const status = review.status ?? {};
   if (status.authenticated !== true)
     return { kind: 'rejected', reason: status.error ?? 'the token is not valid' };

@@ -62,7 +62,7 @@ async function callApi(vendor: Vendor, key: string, probe: ModelProbe): Promise<
     });
     const latencyMs = Math.round(performance.now() - started);
     await response.body?.cancel();
-    return verdict(vendor, { status: response.status, latencyMs, provider: model.provider });
+    return reachOf(vendor, { status: response.status, latencyMs, provider: model.provider });
   } catch (error) {
     return {
       state: 'unreachable',
@@ -73,7 +73,7 @@ async function callApi(vendor: Vendor, key: string, probe: ModelProbe): Promise<
   }
 }
 
-function verdict(vendor: Vendor, answer: { status: number; latencyMs: number; provider: string }): Reach {
+function reachOf(vendor: Vendor, answer: { status: number; latencyMs: number; provider: string }): Reach {
   const { status, latencyMs, provider } = answer;
   if (status === 401 || status === 403 || vendor.rejected.includes(status))
     return { state: 'unreachable', reason: `the key was rejected: ${provider} responded with ${status}` };

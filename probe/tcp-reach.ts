@@ -11,7 +11,7 @@ export interface Ping {
   /** Use TLS. The certificate is not verified, since nothing secret is sent. */
   tls: boolean;
   request: Buffer;
-  /** The verdict on the bytes received so far; null: more bytes are needed. */
+  /** The result for the bytes received so far; null: more bytes are needed. */
   judge(received: Buffer): { ok: true } | { ok: false; reason: string } | null;
 }
 
@@ -79,9 +79,9 @@ function sendPing(
   socket.once(ping.tls ? 'secureConnect' : 'connect', () => socket.write(ping.request));
   socket.on('data', (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
-    const verdict = ping.judge(received);
-    if (verdict?.ok === true) end.reached();
-    else if (verdict !== null) end.fail(verdict.reason);
+    const result = ping.judge(received);
+    if (result?.ok === true) end.reached();
+    else if (result !== null) end.fail(result.reason);
     else if (received.length > MAX_ANSWER_BYTES) end.fail('the response is too long');
   });
   socket.once('close', () => end.fail('connection closed without a response'));

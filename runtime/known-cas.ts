@@ -12,7 +12,7 @@ const READ_MS = 10_000;
 /** Maximum length of the annotation. The injector writes at most five certificates of about 700 characters. */
 export const MAX_CA_LENGTH = 4_096;
 /** More than the pods of a large cluster, because each pod can have another annotation. */
-const MAX_VERDICTS = 10_000;
+const MAX_RESULTS = 10_000;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g;
 
 /**
@@ -29,7 +29,7 @@ export class KnownCas {
   /** The kinds of the keys of `#known`. */
   #kinds: ReadonlySet<string> = new Set();
   /** By hash of the text. */
-  readonly #verdicts = new Map<string, boolean>();
+  readonly #results = new Map<string, boolean>();
 
   constructor(files: readonly string[], clock: Pick<Clock, 'monotonicMs'>) {
     this.#files = files;
@@ -48,7 +48,7 @@ export class KnownCas {
       this.#known = (text.match(CERTIFICATE) ?? []).map((block) => new X509Certificate(block));
       this.#kinds = new Set(this.#known.map(({ publicKey }) => kindOf(publicKey)));
       this.#text = text;
-      this.#verdicts.clear();
+      this.#results.clear();
     } catch (error) {
       throw new Error(`SIDECAR_CA_FILES ${this.#files.join(',')} are not readable PEM files`, {
         cause: error,
@@ -61,9 +61,9 @@ export class KnownCas {
     if (this.#known.length === 0) return null;
     if (pem.length > MAX_CA_LENGTH) return false;
     const key = hash('sha256', pem, 'base64');
-    const verdict = this.#verdicts.get(key) ?? this.#areKnown(pem);
-    setNewest(this.#verdicts, [key, verdict], MAX_VERDICTS);
-    return verdict;
+    const result = this.#results.get(key) ?? this.#areKnown(pem);
+    setNewest(this.#results, [key, result], MAX_RESULTS);
+    return result;
   }
 
   #areKnown(pem: string): boolean {

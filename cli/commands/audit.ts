@@ -133,7 +133,7 @@ function belowOf(result: AuditResult, { failBelow }: AuditFlags): Pick<Rendered,
 
 /** The violations at their positions in the manifest. */
 function findingsOf(
-  { declared, proved, verdicts }: AuditResult,
+  { declared, proved, results }: AuditResult,
   { file, text }: { file: string; text: string },
 ): FindingsReport {
   const positionOf = positionsIn(text);
@@ -143,11 +143,11 @@ function findingsOf(
     command: 'audit',
     file,
     summary: scores.join(', '),
-    passed: verdicts.flatMap(({ passed, rule }) => (passed ? [rule.id] : [])),
-    findings: verdicts.flatMap((verdict): Finding[] => {
-      if (verdict.passed) return [];
-      const { id, severity, message, recommendation } = verdict.rule;
-      const position = positionOf(parsePath(verdict.path));
+    passed: results.flatMap(({ passed, rule }) => (passed ? [rule.id] : [])),
+    findings: results.flatMap((each): Finding[] => {
+      if (each.passed) return [];
+      const { id, severity, message, recommendation } = each.rule;
+      const position = positionOf(parsePath(each.path));
       return [{ code: id, severity, title: message, message, help: recommendation, file, ...position }];
     }),
   };

@@ -340,7 +340,7 @@ describe('invalid tokens', () => {
     expect(await kindsOf(forged(20, 200))).toEqual(Array.from({ length: 20 }, () => 'unauthenticated'));
   });
 
-  test('use up the budget only after the verdict, so any number of new pods can start behind one address', async () => {
+  test('use up the budget only after the result, so any number of new pods can start behind one address', async () => {
     for (let index = 0; index < 60; index += 1) review(FOR_POD);
     const found = await Promise.all(forged(60, 0).map((token) => pods.identify(token, SOURCE)));
     expect(found).toEqual(Array.from({ length: 60 }, () => FOUND));

@@ -214,14 +214,14 @@ async function reviewed(
   token: string,
   { client, sidecarImages, knownCas }: PodIdentityOptions,
 ): Promise<PodIdentification> {
-  const verdict = await reviewToken(client, { token, audience: TOKEN_AUDIENCE }).catch((error: Error) => {
+  const result = await reviewToken(client, { token, audience: TOKEN_AUDIENCE }).catch((error: Error) => {
     throw new Error(`TokenReview failed: ${error.message}`);
   });
-  if (verdict.kind === 'rejected')
-    return { kind: 'unauthenticated', reason: `the token was rejected: ${verdict.reason}` };
-  if (verdict.kind === 'unbound')
+  if (result.kind === 'rejected')
+    return { kind: 'unauthenticated', reason: `the token was rejected: ${result.reason}` };
+  if (result.kind === 'unbound')
     return { kind: 'no-agent', reason: 'the token is not bound to a pod, so it identifies no agent' };
-  const { namespace, podName, podUid } = verdict;
+  const { namespace, podName, podUid } = result;
   const inTime = AbortSignal.timeout(POD_MS);
   const pod = await getObject(client, PODS, { namespace, name: podName }, inTime);
   if (pod?.metadata.uid !== podUid || hasEnded(pod))

@@ -12,40 +12,40 @@ export interface Limited {
 
 interface Entry {
   key: string;
-  /** Times of bad verdicts, oldest first. */
+  /** Times of bad results, oldest first. */
   bad: number[];
   inFlight: number;
   waiting: (() => void)[];
 }
 
 /**
- * Limits the reviews of unknown tokens per source, so that forged tokens do not load the API server. Every verdict other than
+ * Limits the reviews of unknown tokens per source, so that forged tokens do not load the API server. Every result other than
  * `pod` is bad.
  */
 export class ReviewBudget<T extends { kind: string }> {
   readonly #clock: Clock;
   readonly #maxBad: number;
-  /** Ordered by the last bad verdict, oldest first. */
+  /** Ordered by the last bad result, oldest first. */
   readonly #entries = new Map<string, Entry>();
 
-  /** `maxBad`: maximum number of bad verdicts of one source per minute. */
+  /** `maxBad`: maximum number of bad results of one source per minute. */
   constructor(clock: Clock, maxBad: number) {
     this.#clock = clock;
     this.#maxBad = maxBad;
   }
 
   /**
-   * Only a bad verdict is charged; a good verdict or an error costs nothing. Reviews in flight could all end with a bad
-   * verdict. A review that would then exceed the budget waits for them.
+   * Only a bad result is charged; a good result or an error costs nothing. Reviews in flight could all end with a bad
+   * result. A review that would then exceed the budget waits for them.
    */
   async within(source: string, review: () => Promise<T>): Promise<T | Limited> {
     const entry = await this.#start(source);
     if ('kind' in entry) return entry;
     let wasBad = false;
     try {
-      const verdict = await review();
-      wasBad = verdict.kind !== 'pod';
-      return verdict;
+      const result = await review();
+      wasBad = result.kind !== 'pod';
+      return result;
     } finally {
       this.#end(entry, wasBad);
     }

@@ -45,16 +45,16 @@ const proofOf = (ruleId: string, expiresAt?: string): ProofRecord => ({
 const audited = (manifest: Manifest, evidence: Partial<Evidence> = {}, packs?: Pack[]): AuditResult =>
   audit(manifest, { evidence: { ...NO_EVIDENCE, ...evidence }, at: AT, ...(packs && { packs }) });
 const earnedOf = (result: AuditResult, id: string): unknown => {
-  const verdict = result.verdicts.find(({ rule }) => rule.id === id);
+  const verdict = result.results.find(({ rule }) => rule.id === id);
   return verdict?.passed === true ? verdict.earned : 'violated';
 };
 
 describe('declared score', () => {
   test('is 58 D for a minimal manifest, with 11 of 27 rules violated', () => {
-    const { declared, proved, verdicts, pendingProofs } = audit(MINIMAL, { evidence: null, at: AT });
+    const { declared, proved, results, pendingProofs } = audit(MINIMAL, { evidence: null, at: AT });
     expect({ declared, proved }).toEqual({ declared: { score: 58, grade: 'D' }, proved: null });
-    expect(verdicts).toHaveLength(27);
-    expect(verdicts.flatMap((each) => (each.passed ? [] : [each.rule.id]))).toEqual([
+    expect(results).toHaveLength(27);
+    expect(results.flatMap((each) => (each.passed ? [] : [each.rule.id]))).toEqual([
       'SEC-LLM-01',
       'SEC-LLM-02',
       'SEC-LLM-04',
@@ -79,7 +79,7 @@ describe('declared score', () => {
     const result = audited(MINIMAL, {}, packs);
     expect(result.declared.score).toBe(score);
     expect(result.packs).toEqual(packs);
-    expect(result.verdicts.every(({ rule }) => packs.includes(rule.pack))).toBe(true);
+    expect(result.results.every(({ rule }) => packs.includes(rule.pack))).toBe(true);
   });
 
   test('uses the packs of the manifest when the options name none, and all packs when the manifest names none', () => {
@@ -110,9 +110,9 @@ describe('suppression', () => {
     ['with an unreadable expires has no effect', { expires: '$env:END' }, 'unreadable', 27],
     ['of an unknown rule has no effect', { rule: 'OBS-99' }, 'unknown', 27],
   ])('%s', (_name, suppression, state, counted) => {
-    const { suppressions, verdicts } = suppressed(suppression);
+    const { suppressions, results } = suppressed(suppression);
     expect(suppressions).toEqual([{ rule: 'OBS-03', reason: 'no logs', ...suppression, state }]);
-    expect(verdicts).toHaveLength(counted);
+    expect(results).toHaveLength(counted);
   });
 
   test('has state outside when the pack of its rule is not audited', () => {
@@ -231,7 +231,7 @@ describe('earned tier', () => {
     };
     const result = audited(agent, everything);
     expect(
-      result.verdicts.flatMap((each) => (each.passed && each.earned === 'D' ? [each.rule.id] : [])),
+      result.results.flatMap((each) => (each.passed && each.earned === 'D' ? [each.rule.id] : [])),
     ).toEqual(['META-01', 'META-02']);
     expect(result.pendingProofs).toEqual([]);
   });
@@ -252,7 +252,7 @@ describe('origin of a proof', () => {
     [undefined, { writes: 'local' }, { earned: 'X', origin: null }],
   ])('%s with trust %j', (value, trust, expected) => {
     const result = audited(agent, { proofs: [origin(value)], trust });
-    const verdict = result.verdicts.find(({ rule }) => rule.id === 'SEC-LLM-07');
+    const verdict = result.results.find(({ rule }) => rule.id === 'SEC-LLM-07');
     expect(verdict).toEqual({ rule: expect.anything(), passed: true, ...(expected as object) });
     expect(result.uncountedProofs).toEqual(
       (expected as { earned: string }).earned === 'D' ? ['SEC-LLM-07'] : [],
@@ -367,7 +367,7 @@ describe('properties', () => {
     fc.assert(
       fc.property(manifest, fc.constantFrom(...RULES), (declared, rule) => {
         const before = audited(declared);
-        const passes = before.verdicts.some(
+        const passes = before.results.some(
           (each) => each.passed && each.rule.id === rule.id && rule.evidence.kind !== 'none',
         );
         const after = audited(declared, { proofs: [proofOf(rule.id, '2026-03-02T00:00:00Z')] });

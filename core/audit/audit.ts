@@ -18,7 +18,7 @@ export interface Score {
 }
 
 /** The result of one counted rule. `origin`: origin of the proof when `earned` is X; null: the record has no origin. */
-export type Verdict =
+export type RuleResult =
   | { rule: Rule; passed: true; earned: Tier; origin?: ProofOrigin | null }
   /** `path`: manifest path of the invalid or missing value. */
   | { rule: Rule; passed: false; path: string };
@@ -29,7 +29,7 @@ export interface AuditResult {
   /** The audited packs, in the order of PACKS. */
   packs: Pack[];
   /** One per rule of the audited packs that is not suppressed, in catalogue order. */
-  verdicts: Verdict[];
+  results: RuleResult[];
   suppressions: EvaluatedSuppression[];
   declared: Score;
   /** null: the audit had no evidence. */
@@ -61,7 +61,7 @@ export function audit(manifest: Manifest, options: AuditOptions): AuditResult {
   const isSuppressed = ({ id }: Rule): boolean =>
     suppressions.some(({ rule, state }) => rule === id && state === 'active');
   const counted = audited.filter((rule) => !isSuppressed(rule));
-  const verdicts = counted.map((rule): Verdict => {
+  const results = counted.map((rule): RuleResult => {
     const path = rule.violatedAt(manifest);
     if (path !== null) return { rule, passed: false, path };
     if (evidence === null) return { rule, passed: true, earned: 'D' };
@@ -72,7 +72,7 @@ export function audit(manifest: Manifest, options: AuditOptions): AuditResult {
     agentName: manifest.metadata.name,
     version: manifest.metadata.version,
     packs,
-    verdicts,
+    results,
     suppressions,
     declared: declaredScore(manifest, counted),
     proved:
@@ -80,10 +80,10 @@ export function audit(manifest: Manifest, options: AuditOptions): AuditResult {
         ? null
         : scoreOf(
             counted,
-            verdicts.flatMap((each) => (each.passed && each.earned !== 'D' ? [each.rule] : [])),
+            results.flatMap((each) => (each.passed && each.earned !== 'D' ? [each.rule] : [])),
             0,
           ),
-    pendingProofs: verdicts.flatMap((each) =>
+    pendingProofs: results.flatMap((each) =>
       each.passed && each.rule.tier === 'X' && each.earned === 'D' ? [each.rule.id] : [],
     ),
     proofWrites: evidence?.trust.writes ?? null,

@@ -51,8 +51,8 @@ const VALUES: Readonly<Record<string, unknown>> = {
  * The fixes that raise the declared score most, at most five. Each is made in the manifest, which is then audited again, because
  * one change can affect several rules.
  */
-export function fixesOf(manifest: Manifest, { verdicts, declared }: AuditResult): Fix[] {
-  const rules = verdicts.map(({ rule }) => rule);
+export function fixesOf(manifest: Manifest, { results, declared }: AuditResult): Fix[] {
+  const rules = results.map(({ rule }) => rule);
   const fixes: Fix[] = [];
   let current = { manifest, score: declared.score };
   while (fixes.length < MAX_FIXES) {

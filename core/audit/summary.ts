@@ -13,11 +13,11 @@ export interface AuditSummary {
 }
 
 /** Summarizes an audit that had evidence; without evidence the proved score is 0. */
-export function auditSummaryOf({ declared, proved, verdicts, suppressions }: AuditResult): AuditSummary {
+export function auditSummaryOf({ declared, proved, results, suppressions }: AuditResult): AuditSummary {
   return {
     declared: declared.score,
     proved: proved?.score ?? 0,
-    failed: verdicts.flatMap(({ rule, passed }) => (passed ? [] : [rule.id])),
+    failed: results.flatMap(({ rule, passed }) => (passed ? [] : [rule.id])),
     suppressions,
   };
 }

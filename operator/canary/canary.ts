@@ -15,7 +15,7 @@ import { describeError, type Logger } from '../../runtime/logger.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { OperatorConfig } from '../config.ts';
 import { updateCondition } from './condition.ts';
-import { verdictOf, type Outcome, type Verdict } from './verdict.ts';
+import { resultOf, type Outcome, type CanaryResult } from './canary-result.ts';
 
 export interface CanaryOptions {
   config: Pick<
@@ -109,13 +109,13 @@ export class Canary {
       let wait = everyMs;
       try {
         const beganMs = clock.monotonicMs();
-        const { verdict, bundle } = await this.#check(signal);
-        this.#record(verdict, beganMs);
-        await this.#reportIfDue(verdict, { bundle, beganMs, signal });
-        if (verdict.outcome !== 'passed') wait = Math.min(RECHECK_MS, everyMs);
+        const { result, bundle } = await this.#check(signal);
+        this.#record(result, beganMs);
+        await this.#reportIfDue(result, { bundle, beganMs, signal });
+        if (result.outcome !== 'passed') wait = Math.min(RECHECK_MS, everyMs);
       } catch (error) {
         if (signal.aborted) return;
-        // No verdict about the injector: the API server is unreachable or a permission is missing.
+        // No result for the injector: the API server is unreachable or a permission is missing.
         this.#checks.add({ outcome: 'error' });
         logger.warn('canary did not run', { error: describeError(error) });
       }
@@ -125,7 +125,7 @@ export class Canary {
     }
   }
 
-  async #check(signal: AbortSignal): Promise<{ verdict: Verdict; bundle: string }> {
+  async #check(signal: AbortSignal): Promise<{ result: CanaryResult; bundle: string }> {
     const { client, config, canaryNamespace } = this.#options;
     const pod = testPod({ name: 'canary', namespace: canaryNamespace, inject: 'true' });
     const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: config.WEBHOOK_CONFIGURATION });
@@ -133,10 +133,10 @@ export class Canary {
     const bundle = bundleOf(expectOk(configuration));
     const expected = this.#expected(pod, bundle);
     const response = await this.#create(pod, signal);
-    const preliminary = verdictOf(response, expected, null);
-    if (preliminary.outcome !== 'unusable') return { verdict: preliminary, bundle };
+    const preliminary = resultOf(response, expected, null);
+    if (preliminary.outcome !== 'unusable') return { result: preliminary, bundle };
     const reference = await this.#create(optedOut(expected), signal);
-    return { verdict: verdictOf(response, expected, reference), bundle };
+    return { result: resultOf(response, expected, reference), bundle };
   }
 
   /** The pod after injection by the injector's own function. */
@@ -157,9 +157,9 @@ export class Canary {
     return response;
   }
 
-  #record(verdict: Verdict, beganMs: number): void {
+  #record(result: CanaryResult, beganMs: number): void {
     const { clock, logger, onResponse } = this.#options;
-    const { outcome, injectorResponded, message } = verdict;
+    const { outcome, injectorResponded, message } = result;
     this.#checks.add({ outcome });
     if (outcome === 'passed') this.#passedAt = clock.now();
     if (injectorResponded) {
@@ -172,27 +172,27 @@ export class Canary {
   }
 
   async #reportIfDue(
-    verdict: Verdict,
+    result: CanaryResult,
     { bundle, beganMs, signal }: { bundle: string; beganMs: number; signal: AbortSignal },
   ): Promise<void> {
     const { clock } = this.#options;
-    const { outcome } = verdict;
+    const { outcome } = result;
     if (this.#current?.outcome !== outcome) this.#current = { outcome, sinceMs: beganMs };
     const lastsMs = clock.monotonicMs() - this.#current.sinceMs;
     const isDue = outcome === 'passed' || lastsMs >= REPORT_AFTER_MS[outcome];
     if (!isDue) return;
     // Does not report again what the previous leader has reported.
-    const before = (await this.#saveVerdict(verdict, bundle, signal)) ?? this.#reported;
+    const before = (await this.#saveResult(result, bundle, signal)) ?? this.#reported;
     this.#reported = outcome;
-    if (before !== outcome) void this.#report(verdict);
+    if (before !== outcome) void this.#report(result);
   }
 
   /** Writes the condition, for `kubectl wait` and for the webhook. Returns null if there is none or the write fails. */
-  async #saveVerdict(verdict: Verdict, bundle: string, signal: AbortSignal): Promise<Outcome | null> {
+  async #saveResult(result: CanaryResult, bundle: string, signal: AbortSignal): Promise<Outcome | null> {
     const { config, client, clock, logger } = this.#options;
     if (config.CANARY_POLICY === null) return null;
     try {
-      return await updateCondition(config.CANARY_POLICY, verdict, bundle, { client, clock, signal });
+      return await updateCondition(config.CANARY_POLICY, result, bundle, { client, clock, signal });
     } catch (error) {
       if (!signal.aborted) logger.warn('failed to write canary condition', { error: describeError(error) });
       return null;
@@ -200,7 +200,7 @@ export class Canary {
   }
 
   /** Emits an Event on the injector's Deployment, which users check when injection fails. */
-  async #report({ outcome, message }: Verdict): Promise<void> {
+  async #report({ outcome, message }: CanaryResult): Promise<void> {
     const { client, config, events, logger, namespace } = this.#options;
     const name = config.WEBHOOK_DEPLOYMENT;
     try {

@@ -9,7 +9,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import { applyObject } from '../../kube/server-side-apply.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { OUTCOMES, type Outcome, type Verdict } from './verdict.ts';
+import { OUTCOMES, type Outcome, type CanaryResult } from './canary-result.ts';
 
 /** The manager of the condition only; the API server owns the other fields of the status. */
 const FIELD_MANAGER = 'agent-compliance-canary';
@@ -21,14 +21,14 @@ const FIELD_MANAGER = 'agent-compliance-canary';
  */
 export async function updateCondition(
   name: string,
-  verdict: Verdict,
+  result: CanaryResult,
   bundle: string,
   { client, clock, signal }: { client: KubeClient; clock: Clock; signal: AbortSignal },
 ): Promise<Outcome | null> {
   const policy = await getObject(client, ADMISSION_POLICIES, { name }, signal);
   if (policy === null) throw new Error(`ValidatingAdmissionPolicy ${name} is missing: the chart creates it`);
   const before = canaryConditionOf(policy);
-  const condition = conditionOf(verdict, bundle, before, clock.now());
+  const condition = conditionOf(result, bundle, before, clock.now());
   if (!isSame(before, condition))
     expectOk(
       await applyObject(
@@ -41,9 +41,9 @@ export async function updateCondition(
   return OUTCOMES.find((outcome) => reasonOf(outcome) === before?.reason) ?? null;
 }
 
-/** The condition for a verdict; `lastTransitionTime` changes only with the status. */
+/** The condition for a result; `lastTransitionTime` changes only with the status. */
 export function conditionOf(
-  { outcome, message }: Verdict,
+  { outcome, message }: CanaryResult,
   bundle: string,
   before: PolicyCondition | null,
   now: Date,

@@ -30,7 +30,7 @@ export const OUTCOMES = [
   'differs',
 ] as const;
 
-export interface Verdict {
+export interface CanaryResult {
   outcome: Outcome;
   /** Whether the injector injected a sidecar, correct or not. */
   injectorResponded: boolean;
@@ -45,11 +45,11 @@ const MAX_PATHS = 5;
  * `response`: to the opted-in pod. `reference`: to the expected pod, which opts out; the API server adds its defaults to
  * both pods, so the comparison does not need to know them. null: not requested, because there is no sidecar to compare.
  */
-export function verdictOf(
+export function resultOf(
   response: KubeResponse<Pod>,
   expected: Pod,
   reference: KubeResponse<Pod> | null,
-): Verdict {
+): CanaryResult {
   if (!response.ok)
     return {
       outcome: response.message.includes(NO_ANSWER) ? 'no-answer' : 'refused',
@@ -59,24 +59,24 @@ export function verdictOf(
   const [found, wanted] = [response.body, expected].map((pod) => parseInjected(pod.metadata));
   if (!found)
     return { outcome: 'no-answer', injectorResponded: false, message: 'the opted-in pod has no sidecar' };
-  const verdict = (outcome: Outcome, message: string): Verdict => ({
+  const result = (outcome: Outcome, message: string): CanaryResult => ({
     outcome,
     injectorResponded: true,
     message,
   });
   if (found.version !== wanted?.version || found.config !== wanted.config)
-    return verdict(
+    return result(
       'other-version',
       `the injector has version ${found.version} and configuration ${found.config}, expected ${wanted?.version} and ${wanted?.config}`,
     );
   if (caOf(response.body) !== caOf(expected))
-    return verdict('other-authority', 'the injector uses another CA than the caBundle');
+    return result('other-authority', 'the injector uses another CA than the caBundle');
   if (!reference?.ok)
-    return verdict('unusable', `the expected pod was rejected: ${reference?.message ?? 'it was not sent'}`);
+    return result('unusable', `the expected pod was rejected: ${reference?.message ?? 'it was not sent'}`);
   const paths = patchBetween(comparable(reference.body), comparable(response.body)).map(({ path }) => path);
-  if (paths.length === 0) return verdict('passed', 'the injected pod is the expected one');
+  if (paths.length === 0) return result('passed', 'the injected pod is the expected one');
   const more = paths.length > MAX_PATHS ? ` and ${paths.length - MAX_PATHS} more` : '';
-  return verdict(
+  return result(
     'differs',
     `the injected pod differs from the expected pod at ${paths.slice(0, MAX_PATHS).join(', ')}${more}`,
   );

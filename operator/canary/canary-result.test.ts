@@ -7,7 +7,7 @@ import type { KubeResponse } from '../../kube/client.ts';
 import { injectionSettings, INJECTION_FIELDS } from '../../runtime/injection-config.ts';
 import { testPod } from '../../kube/test-pod.ts';
 import { readEnv } from '../../runtime/env.ts';
-import { verdictOf, type Verdict } from './verdict.ts';
+import { resultOf, type CanaryResult } from './canary-result.ts';
 
 const read = readEnv({ SIDECAR_IMAGE: 'sidecar:1' }, INJECTION_FIELDS);
 if (!read.ok) throw new Error(JSON.stringify(read.problems));
@@ -53,19 +53,19 @@ const rejection = (message: string): KubeResponse<Pod> => ({
   retryAfterMs: null,
 });
 const reference = stored(injected(), 'bbbb', { 'platform.io/inject': 'false' });
-const verdict = (response: KubeResponse<Pod>, other: KubeResponse<Pod> | null = reference) =>
-  verdictOf(response, injected(), other);
+const result = (response: KubeResponse<Pod>, other: KubeResponse<Pod> | null = reference) =>
+  resultOf(response, injected(), other);
 
 describe('the canary', () => {
   test('accepts the expected pod independent of the values that the API server generates', () => {
-    expect(verdict(stored(injected(), 'aaaaa'))).toEqual({
+    expect(result(stored(injected(), 'aaaaa'))).toEqual({
       outcome: 'passed',
       injectorResponded: true,
       message: 'the injected pod is the expected one',
     });
   });
 
-  test.each<[string, KubeResponse<Pod>, Partial<Verdict>, string]>([
+  test.each<[string, KubeResponse<Pod>, Partial<CanaryResult>, string]>([
     [
       'is rejected by the guard',
       rejection('pod canary has no platform-sidecar: the injector did not answer'),
@@ -109,11 +109,11 @@ describe('the canary', () => {
       'differs from the expected pod at /spec/initContainers/0/image',
     ],
   ])('a pod that %s', (_what, response, wanted, message) => {
-    expect(verdict(response)).toEqual({ ...wanted, message: expect.stringContaining(message) });
+    expect(result(response)).toEqual({ ...wanted, message: expect.stringContaining(message) });
   });
 
   test('is unusable when the expected pod is rejected', () => {
-    expect(verdict(stored(injected(), 'aaaaa'), rejection('PodSecurity'))).toEqual({
+    expect(result(stored(injected(), 'aaaaa'), rejection('PodSecurity'))).toEqual({
       outcome: 'unusable',
       injectorResponded: true,
       message: 'the expected pod was rejected: PodSecurity',
