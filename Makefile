@@ -53,7 +53,7 @@ integration: dist/.built ## Run the tests against real OPA, API server, bundles 
 # time limits that the product promises (CONTRIBUTING.md).
 soak: export SEED := $(or $(SEED),$(shell date +%s))
 soak: export SOAK := 1
-soak: dist/.built ## Run the long versions of the tests, with the promised times as limits: fault injection in the unit tests (FAULTS_LATE=), 500,000 pairs through both policy engines (PAIRS=), 100 rotations of certificates (ROTATIONS=), ten minutes of churn in a cluster (CHURN_SECONDS=), 10,000 heartbeats while the control plane and PostgreSQL are killed, outages, scale, memory, all clients and frameworks; about an hour
+soak: dist/.built ## Run the long versions of the tests, with the promised times as limits: fault injection in the unit tests (FAULTS_LATE=), 500,000 pairs through both policy engines (PAIRS=), 100 rotations of certificates (ROTATIONS=), ten minutes of churn in a cluster (CHURN_SECONDS=), 10,000 heartbeats while the control plane and PostgreSQL are killed, outages, scale, all clients and frameworks; about an hour
 	@echo "SEED=$$SEED"
 	@e2e/cluster/build.sh && e2e/images/build.sh
 	@npm run --silent test:unit -- --findRelatedTests testing/seed.ts
@@ -63,7 +63,6 @@ soak: dist/.built ## Run the long versions of the tests, with the promised times
 	@scripts/python-package.sh || [ $$? = 3 ]
 	@npm run --silent test:realtime
 	@CHURN_SECONDS=$${CHURN_SECONDS:-600} npm run --silent test:e2e
-	@node bench/soak.ts
 
 bench: dist/.built ## Compare speed and memory of the sidecar's proxy with other proxies; about a quarter of an hour (SAVE=1: save the results and renew the chart and the tables; bench/README.md)
 	@npm run --silent bench -- $(if $(SAVE),--save)

@@ -7,67 +7,36 @@ import { startControlPlane } from '../e2e/cluster/control.ts';
 import { ChildServer } from '../testing/child-server.ts';
 import { debianServer } from '../testing/debian-server.ts';
 import { initPostgres } from '../testing/postgres-data.ts';
-import { TestServers } from '../testing/sockets.ts';
 import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
-import type { ControlPlaneOptions } from './control-plane-options.ts';
+import type { StoreName } from './control-plane-options.ts';
 import { send, trusting, type Endpoint } from './heartbeats.ts';
 import { accepts, cpuOfFamily, pin, PROCESSORS, startNode, type Started } from './processes.ts';
 import { ADMIN_KEY, installDefinition } from './simulated-agents.ts';
+import { freePort } from './targets.ts';
 
 /** As in the chart: half of the memory limit of 384Mi. */
 const NODE_OPTIONS = '--max-old-space-size=192 --max-semi-space-size=8';
 const PASSWORD = 'password-of-the-benchmark';
 
-const freePort = (): Promise<number> => new TestServers().closedPort();
-
-/** A server next to the control plane, whose processor time is measured separately. */
-export interface Neighbour {
-  name: 'PostgreSQL' | 'API server and etcd';
-  cpuMs(): number;
-}
-
-/** What the control plane and the bare route store into. */
+/** What the control plane stores into. */
 export interface Backend {
   /** Environment of the control plane. */
   env: Record<string, string>;
-  /** Environment of the bare route; null: it cannot write the same row there. */
-  bareEnv: Record<string, string> | null;
-  neighbours: Neighbour[];
+  /** A server next to the control plane, whose processor time is measured separately. */
+  neighbour: { cpuMs(): number } | null;
   /** null: no cluster, so the agents have keys instead of pods. */
   kubeconfig: string | null;
   close(): Promise<void>;
 }
 
-export async function openBackend(
-  { store, cluster }: ControlPlaneOptions,
-  directory: string,
-): Promise<Backend> {
-  const opened: Backend[] = [];
-  const close = async (): Promise<void> => {
-    for (const each of opened.reverse()) await each.close();
-  };
-  try {
-    if (store === 'sqlite') opened.push(sqlite(directory));
-    if (store === 'postgres') opened.push(await postgres(directory));
-    if (store === 'kubernetes' || cluster) opened.push(await apiServer());
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return {
-    env: Object.assign({ STORE: store }, ...opened.map(({ env }) => env)) as Record<string, string>,
-    bareEnv: opened[0]?.bareEnv ?? null,
-    neighbours: opened.flatMap(({ neighbours }) => neighbours),
-    kubeconfig: opened.at(-1)?.kubeconfig ?? null,
-    close,
-  };
+export function openBackend(store: StoreName, directory: string): Promise<Backend> {
+  if (store === 'postgres') return postgres(directory);
+  if (store === 'kubernetes') return apiServer();
+  return Promise.resolve({
+    env: { STORE: store, DATA_DIR: join(directory, 'data') },
+    ...{ neighbour: null, kubeconfig: null, close: () => Promise.resolve() },
+  });
 }
-
-const sqlite = (directory: string): Backend => ({
-  env: { DATA_DIR: join(directory, 'data') },
-  bareEnv: { DATABASE_FILE: join(directory, 'bare.sqlite') },
-  ...{ neighbours: [], kubeconfig: null, close: () => Promise.resolve() },
-});
 
 /** PostgreSQL as Debian configures it, with fsync. */
 async function postgres(directory: string): Promise<Backend> {
@@ -81,16 +50,16 @@ async function postgres(directory: string): Promise<Backend> {
   const [file = '', ...args] = [...pinned, command, ...leading, ...flags];
   const child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const server = new ChildServer(child);
-  const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
   const close = async (): Promise<void> => {
     child.kill('SIGINT');
     await server.ended;
   };
   const pid = await server.untilUp(() => accepts(port));
   if (pid === null) throw server.failure('postgres');
+  const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
   return {
-    ...{ env: { DATABASE_URL: url }, bareEnv: { DATABASE_URL: url }, kubeconfig: null, close },
-    neighbours: [{ name: 'PostgreSQL', cpuMs: () => cpuOfFamily(pid) }],
+    env: { STORE: 'postgres', DATABASE_URL: url },
+    ...{ neighbour: { cpuMs: () => cpuOfFamily(pid) }, kubeconfig: null, close },
   };
 }
 
@@ -103,64 +72,31 @@ async function apiServer(): Promise<Backend> {
   for (const pid of pids) pin(pid, 'others');
   await installDefinition(kubeconfig);
   return {
-    // The variable marks that the process runs in a pod.
-    env: { KUBECONFIG: kubeconfig, KUBERNETES_SERVICE_HOST: '127.0.0.1' },
-    ...{ bareEnv: null, kubeconfig, close },
-    neighbours: [
-      {
-        name: 'API server and etcd',
-        cpuMs: () => pids.reduce((sum, pid) => sum + cpuOfFamily(pid), 0),
-      },
-    ],
+    // KUBERNETES_SERVICE_HOST marks that the process runs in a pod.
+    env: { STORE: 'kubernetes', KUBECONFIG: kubeconfig, KUBERNETES_SERVICE_HOST: '127.0.0.1' },
+    neighbour: { cpuMs: () => pids.reduce((sum, pid) => sum + cpuOfFamily(pid), 0) },
+    ...{ kubeconfig, close },
   };
 }
 
-/** A measured process and how to reach it. */
-export type Target = Started & { endpoint: Endpoint };
-
-/** Certificate files for 127.0.0.1, and their CA; null: no TLS. */
-export interface Certificates {
-  env: Record<string, string>;
-  ca: string;
-}
-
-export async function makeCertificates(directory: string): Promise<Certificates> {
+/** Starts the built control plane with a certificate for 127.0.0.1. Resolves when it is ready. */
+export async function startReplica(
+  { env }: Backend,
+  directory: string,
+): Promise<Started & { endpoint: Endpoint }> {
   const validity = { now: new Date(), days: 2 };
   const ca = await issueCa(validity);
   const leaf = await issueLeaf(ca, ['localhost', '127.0.0.1'], validity);
   const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(directory, 'tls.crt'), join(directory, 'tls.key')];
   await writeFile(TLS_CERT_FILE, leaf.cert);
   await writeFile(TLS_KEY_FILE, leaf.key);
-  return { env: { TLS_CERT_FILE, TLS_KEY_FILE }, ca: ca.cert };
-}
-
-async function startTarget(
-  file: string,
-  env: Record<string, string>,
-  certificates: Certificates | null,
-): Promise<Target> {
   const port = await freePort();
-  const started = await startNode(file, port, {
-    ...{ PORT: String(port), NODE_OPTIONS, ...certificates?.env },
-    ...env,
+  const started = await startNode('dist/control-plane/main.js', port, {
+    ...{ PORT: String(port), NODE_OPTIONS, TLS_CERT_FILE, TLS_KEY_FILE },
+    ...{ PLATFORM_ADMIN_KEY: ADMIN_KEY, JWT_SECRET: `secret-${ADMIN_KEY}-secret`, ...env },
   });
   pin(started.pid, 'target');
-  return { ...started, endpoint: { port, tls: certificates && trusting(certificates.ca) } };
-}
-
-/** One replica of the built control plane. Resolves when it is ready. */
-export async function startReplica({ env }: Backend, certificates: Certificates | null): Promise<Target> {
-  const own = { PLATFORM_ADMIN_KEY: ADMIN_KEY, JWT_SECRET: `secret-${ADMIN_KEY}-secret` };
-  const target = await startTarget('dist/control-plane/main.js', { ...own, ...env }, certificates);
-  while ((await send(target.endpoint, '/readyz')).status !== 200) await sleep(100);
-  return target;
-}
-
-/** The bare Express route. */
-export function startBareRoute(
-  env: Record<string, string>,
-  certificates: Certificates | null,
-): Promise<Target> {
-  const file = join(import.meta.dirname, 'servers/bare-heartbeat.ts');
-  return startTarget(file, env, certificates);
+  const endpoint = { port, tls: trusting(ca.cert) };
+  while ((await send(endpoint, '/readyz')).status !== 200) await sleep(100);
+  return { ...started, endpoint };
 }

@@ -1,4 +1,4 @@
-// Measures the control plane with simulated agents: processor time, memory and latency by number of agents.
+// Measures the control plane with simulated agents: processor time, memory and latency.
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,112 +10,101 @@ import {
   readControlPlaneOptions,
   type ControlPlaneOptions,
 } from './control-plane-options.ts';
-import { projectionsOf, ratioOf, renderSteps, type Step } from './control-plane-report.ts';
-import {
-  makeCertificates,
-  openBackend,
-  startBareRoute,
-  startReplica,
-  type Backend,
-  type Target,
-} from './control-plane-targets.ts';
-import { heartbeatOf, INTERVAL_SECONDS, load, type SimulatedAgent } from './heartbeats.ts';
-import { cpuMs, pin, prioritize, residentMb } from './processes.ts';
+import { openBackend, startReplica } from './control-plane-targets.ts';
+import { INTERVAL_SECONDS, load, type LoadResult } from './heartbeats.ts';
+import { cpuMs, pin, prioritize, PROCESSORS, residentMb } from './processes.ts';
+import { renderColumns } from './report.ts';
 import { injectedAgents, registeredAgents } from './simulated-agents.ts';
-import { readReviews, reviewsBetween } from './token-reviews.ts';
 
 /** How often the memory is read, in milliseconds. */
 const SAMPLE_MS = 500;
 
 const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
-interface Measuring {
-  target: Step['target'];
-  targets: readonly Target[];
-  backend: Backend;
-  agents: readonly SimulatedAgent[];
-  startedAt: string;
-  seconds: number;
+interface Measurement extends LoadResult {
+  agents: number;
+  /** Processor time by elapsed time: 1 is one processor. */
+  cores: number;
+  /** The same of the server next to the control plane, if it has one. */
+  neighbourCores: number | null;
+  /** The largest resident memory, in megabytes. */
+  rssMb: number;
 }
 
-/** Sends one interval of heartbeats as warm-up, then measures. */
-async function measure({ target, targets, backend, agents, startedAt, seconds }: Measuring): Promise<Step> {
-  const endpoints = targets.map(({ endpoint }) => endpoint);
-  log(`${target}, ${agents.length} agents: warm-up`);
-  await load(agents, endpoints, { seconds: INTERVAL_SECONDS, startedAt });
-  log(`${target}, ${agents.length} agents: ${seconds} seconds`);
-  let rssMb = 0;
-  const sampling = setInterval(() => {
-    rssMb = Math.max(rssMb, ...targets.map(({ pid }) => residentMb(pid)));
-  }, SAMPLE_MS);
-  const times = (): number[] => [
-    targets.reduce((sum, { pid }) => sum + cpuMs(pid), 0),
-    ...backend.neighbours.map((each) => each.cpuMs()),
-  ];
-  const reviewed = await readReviews(endpoints);
-  const before = times();
-  const begin = performance.now();
-  const result = await load(agents, endpoints, { seconds, startedAt });
-  const elapsedMs = performance.now() - begin;
-  clearInterval(sampling);
-  const [cores = NaN, ...others] = times().map((time, index) => (time - (before[index] ?? NaN)) / elapsedMs);
-  const reviews = reviewsBetween(reviewed, await readReviews(endpoints));
-  return {
-    ...{ target, agents: agents.length, replicas: targets.length, ...result, cores, rssMb, reviews },
-    neighbours: Object.fromEntries(backend.neighbours.map(({ name }, index) => [name, others[index] ?? NaN])),
-  };
-}
-
-/** Measures the control plane with each number of agents, then the bare route with the largest number. */
-async function bench(options: ControlPlaneOptions, directory: string): Promise<Step[]> {
-  const steps: Step[] = [];
+/** Starts the control plane, creates the agents, sends one interval of heartbeats as warm-up, then measures. */
+async function bench(
+  { store, agents: count, seconds }: ControlPlaneOptions,
+  directory: string,
+): Promise<Measurement> {
   const opened: { close(): Promise<void> }[] = [];
   const startedAt = new Date().toISOString();
   try {
-    const certificates = options.tls ? await makeCertificates(directory) : null;
-    const backend = await openBackend(options, directory);
+    const backend = await openBackend(store, directory);
     opened.push(backend);
-    const targets: Target[] = [];
-    for (let replica = 0; replica < options.replicas; replica += 1) {
-      targets.push(await startReplica(backend, certificates));
-      opened.push(...targets.slice(-1));
-    }
-    const [first] = targets;
-    if (first === undefined) return steps;
+    const started = await startReplica(backend, directory);
+    opened.push(started);
+    const { pid, endpoint } = started;
     if (!prioritize())
       log('no permission for a higher priority: the latencies contain waits of the load generator');
+    log(`creating ${count} agents`);
     const { kubeconfig } = backend;
-    const factory = await (kubeconfig === null
-      ? registeredAgents(first.endpoint)
-      : injectedAgents(kubeconfig));
-    opened.push(factory);
-    const agents: SimulatedAgent[] = [];
-    for (const count of options.agents) {
-      log(`creating agents ${agents.length + 1} to ${count}`);
-      agents.push(...(await factory.create(agents.length, count)));
-      const { seconds } = options;
-      steps.push(await measure({ target: 'control plane', targets, backend, agents, startedAt, seconds }));
-    }
-    if (backend.bareEnv === null) return steps;
-    // Otherwise the control plane would mark its agents as stale in the meantime.
-    for (const each of targets) await each.close();
-    const bare = await startBareRoute(backend.bareEnv, certificates);
-    opened.push(bare);
-    const { seconds } = options;
-    steps.push(await measure({ target: 'bare route', targets: [bare], backend, agents, startedAt, seconds }));
-    return steps;
+    const agents = await (kubeconfig === null
+      ? registeredAgents(endpoint, count)
+      : injectedAgents(kubeconfig, count));
+    log('warm-up');
+    await load(agents, endpoint, { seconds: INTERVAL_SECONDS, startedAt });
+    log(`${seconds} seconds`);
+    let rssMb = 0;
+    const sampling = setInterval(() => (rssMb = Math.max(rssMb, residentMb(pid))), SAMPLE_MS);
+    const times = (): number[] => [cpuMs(pid), backend.neighbour?.cpuMs() ?? NaN];
+    const before = times();
+    const begin = performance.now();
+    const result = await load(agents, endpoint, { seconds, startedAt });
+    const elapsedMs = performance.now() - begin;
+    clearInterval(sampling);
+    const [cores = NaN, other = NaN] = times().map(
+      (time, index) => (time - (before[index] ?? NaN)) / elapsedMs,
+    );
+    return { agents: count, ...result, cores, neighbourCores: backend.neighbour && other, rssMb };
   } finally {
     for (const each of opened.reverse()) await each.close();
   }
 }
 
-function missingPrerequisite({ store, cluster }: ControlPlaneOptions): string | undefined {
+function render(measured: Measurement): string {
+  const { agents, accepted, errors, cores, neighbourCores, rssMb, p50Ms, p99Ms, lateMs } = measured;
+  const failed = Object.values(errors).reduce((sum, each) => sum + each, 0);
+  return [
+    renderColumns([
+      [
+        'agents',
+        'heartbeats',
+        'errors',
+        'cores',
+        'cores next to it',
+        'RSS MB',
+        'p50 ms',
+        'p99 ms',
+        'late ms',
+      ],
+      [
+        ...[agents, accepted, failed].map(String),
+        ...[cores.toFixed(3), neighbourCores?.toFixed(3) ?? '-', rssMb.toFixed(0)],
+        ...[p50Ms, p99Ms, lateMs].map((value) => value.toFixed(1)),
+      ],
+    ]),
+    ...Object.entries(errors).map(([error, times]) => `${times} × ${error}`),
+    ...(PROCESSORS === null ? ['processes were not pinned: the load and the target shared processors'] : []),
+  ].join('\n');
+}
+
+function missingPrerequisite({ store }: ControlPlaneOptions): string | undefined {
   if (process.platform !== 'linux')
     return 'it requires Linux, because it reads processor time and memory from /proc';
   if (!existsSync('dist/control-plane/main.js'))
     return 'dist/control-plane/main.js does not exist; run make build';
-  const noCluster = store === 'kubernetes' || cluster ? whyNoControlPlane() : undefined;
-  return noCluster ?? (store === 'postgres' ? whyNoDebianServers() : undefined);
+  if (store === 'kubernetes') return whyNoControlPlane();
+  return store === 'postgres' ? whyNoDebianServers() : undefined;
 }
 
 async function main(args: string[]): Promise<number> {
@@ -137,18 +126,8 @@ async function main(args: string[]): Promise<number> {
   pin(process.pid, 'others');
   const directory = await mkdtemp(join(tmpdir(), 'bench-'));
   try {
-    const steps = await bench(options, directory);
-    const { store, cluster, seconds, replicas, tls } = options;
-    const sample = heartbeatOf({ name: 'agent-1', bearer: '', seq: 1 }, 0, new Date().toISOString());
-    const settings = {
-      ...{ store, cluster, seconds, replicas, tls, intervalSeconds: INTERVAL_SECONDS },
-      heartbeatBytes: Buffer.byteLength(sample),
-    };
-    const ratio = ratioOf(steps);
-    const projections = projectionsOf(steps);
-    console.log(
-      options.json ? JSON.stringify({ settings, steps, ratio, projections }, null, 2) : renderSteps(steps),
-    );
+    const measured = await bench(options, directory);
+    console.log(options.json ? JSON.stringify(measured, null, 2) : render(measured));
     return 0;
   } catch (error) {
     log(error instanceof Error ? error.message : String(error));

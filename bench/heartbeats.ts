@@ -1,4 +1,3 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,11 +20,11 @@ export interface SimulatedAgent {
   seq: number;
 }
 
-/** A process that receives heartbeats. */
+/** A control plane that receives heartbeats. */
 export interface Endpoint {
   port: number;
-  /** The context of the CA that signed its certificate; null: no TLS. */
-  tls: SecureContext | null;
+  /** The context of the CA that signed its certificate. */
+  tls: SecureContext;
 }
 
 export const trusting = (ca: string): SecureContext => createSecureContext({ ca });
@@ -33,8 +32,6 @@ export const trusting = (ca: string): SecureContext => createSecureContext({ ca 
 export interface Received {
   status: number;
   body: string;
-  /** Time until the connection was open, with TLS until the end of the handshake, in milliseconds. */
-  connectMs: number;
 }
 
 /** One request over a connection of its own, like those of the sidecar. */
@@ -43,28 +40,20 @@ export function send(
   path: string,
   { headers = {}, body }: { headers?: Record<string, string>; body?: string } = {},
 ): Promise<Received> {
-  const options = {
-    ...{ host: '127.0.0.1', port, path, agent: false, timeout: 30_000 },
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      ...headers,
-      ...(body !== undefined && {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-      }),
-    },
-    ...(tls && { secureContext: tls }),
+  const typed = body !== undefined && {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
   };
-  const begin = performance.now();
-  let connectMs = NaN;
   return new Promise((resolve, reject) => {
-    const onResponse = (response: IncomingMessage): void => {
-      const status = response.statusCode ?? 0;
-      text(response).then((received) => resolve({ status, body: received, connectMs }), reject);
-    };
-    const request = tls === null ? httpRequest(options, onResponse) : httpsRequest(options, onResponse);
-    request.once('socket', (socket) =>
-      socket.once(tls === null ? 'connect' : 'secureConnect', () => (connectMs = performance.now() - begin)),
+    const request = httpsRequest(
+      {
+        ...{ host: '127.0.0.1', port, path, agent: false, timeout: 30_000, secureContext: tls },
+        ...{ method: body === undefined ? 'GET' : 'POST', headers: { ...headers, ...typed } },
+      },
+      (response) => {
+        const status = response.statusCode ?? 0;
+        text(response).then((received) => resolve({ status, body: received }), reject);
+      },
     );
     request.on('error', reject).on('timeout', () => request.destroy(new Error('no response in time')));
     request.end(body);
@@ -92,7 +81,7 @@ const ISSUES = ['guardrails.output', 'evaluation.datasets', 'memory.ttl'].map((p
 }));
 
 /** The heartbeat of an agent with four checks, three issues, nine declared items and ten failed rules. */
-export function heartbeatOf({ name, seq }: SimulatedAgent, index: number, startedAt: string): string {
+function heartbeatOf({ name, seq }: SimulatedAgent, index: number, startedAt: string): string {
   const at = new Date().toISOString();
   const score = seq % CHANGES_EVERY === index % CHANGES_EVERY ? 82 : 88;
   const items = (['model', 'tool', 'guardrail'] as const).flatMap((kind) =>
@@ -130,36 +119,29 @@ export interface LoadResult {
   errors: Record<string, number>;
   p50Ms: number;
   p99Ms: number;
-  /** 99th percentile of the time until the connection was open. The rest of a latency is the request. */
-  connectP99Ms: number;
   /** 99th percentile of the delay of this load generator, which is not part of the latencies. */
   lateMs: number;
 }
 
 /**
  * Sends the heartbeats of all agents, evenly spread over the interval and independent of the responses, in an order that is the
- * same in each interval. Each heartbeat goes to one of the endpoints by turns.
+ * same in each interval.
  */
 export async function load(
   agents: readonly SimulatedAgent[],
-  endpoints: readonly Endpoint[],
+  endpoint: Endpoint,
   { seconds, startedAt }: { seconds: number; startedAt: string },
 ): Promise<LoadResult> {
-  const [latencies, connects, delays]: [number[], number[], number[]] = [[], [], []];
+  const [latencies, delays]: [number[], number[]] = [[], []];
   const errors: Record<string, number> = {};
   const beat = async (agent: SimulatedAgent, turn: number): Promise<void> => {
-    const endpoint = endpoints[turn % endpoints.length];
-    if (endpoint === undefined) return;
     agent.seq += 1;
     const body = heartbeatOf(agent, turn % agents.length, startedAt);
     const begin = performance.now();
     const result = await send(endpoint, '/api/v1/heartbeat', {
       ...{ headers: { authorization: `Bearer ${agent.bearer}` }, body },
     }).then(
-      ({ status, connectMs }) => {
-        connects.push(connectMs);
-        return status === 200 || status === 204 ? null : String(status);
-      },
+      ({ status }) => (status === 200 || status === 204 ? null : String(status)),
       (error: Error & { code?: string }) => error.code ?? error.message,
     );
     if (result === null) latencies.push(performance.now() - begin);
@@ -182,7 +164,6 @@ export async function load(
     errors,
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
-    connectP99Ms: quantile(connects, 0.99),
     lateMs: quantile(delays, 0.99),
   };
 }

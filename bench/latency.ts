@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { OpenLoop, OpenLoopResult } from './open-loop.ts';
-import { cpuMs, pin, type Started } from './processes.ts';
+import { pin, type Started } from './processes.ts';
 import { spreadOf } from './report.ts';
 import type { LatencyRow } from './results.ts';
 import { warmUp, type RoundOptions } from './rounds.ts';
@@ -15,8 +15,6 @@ const RATE = 1_000;
 const [SECONDS, WARM_UP_SECONDS] = [4, 1];
 const MEASURED: readonly string[] = [DIRECT, UNDICI, SIDECAR];
 
-type Round = OpenLoopResult & { share: number };
-
 /** Sends requests at a constant rate to the agent, to bare undici and to the sidecar, in turn. */
 export async function measureLatency(opened: Started[], options: RoundOptions): Promise<LatencyRow[]> {
   const scenario = SCENARIOS.find(({ name }) => name === 'chat');
@@ -24,10 +22,10 @@ export async function measureLatency(opened: Started[], options: RoundOptions): 
   const { directory, rounds, log } = options;
   const targets = TARGETS.filter(({ name }) => MEASURED.includes(name));
   const running = await startTargets(targets, opened, { directory });
-  const measured: Record<string, Round>[] = [];
+  const measured: Record<string, OpenLoopResult>[] = [];
   for (let round = 1; round <= rounds; round++) {
     log(`${RATE} requests per second, round ${round} of ${rounds}`);
-    const results: Record<string, Round> = {};
+    const results: Record<string, OpenLoopResult> = {};
     for (const target of round % 2 === 0 ? running : running.toReversed()) {
       // While the others were measured, this target was idle for more than eight seconds (MAX_TARGETS).
       await warmUp([{ ...target, scenario }], options);
@@ -38,20 +36,17 @@ export async function measureLatency(opened: Started[], options: RoundOptions): 
   return running.map(({ name }) => rowOf(name, measured));
 }
 
-async function measureOnce({ port, prefix, pid }: RunningTarget, scenario: Scenario): Promise<Round> {
+async function measureOnce({ port, prefix }: RunningTarget, scenario: Scenario): Promise<OpenLoopResult> {
   const { method, path, body, response } = scenario;
   const head = `${method} /${prefix}${path} HTTP/1.1\r\nHost: agent\r\nContent-Type: application/json\r\n`;
-  const options: OpenLoop = {
+  return runOpenLoop({
     port,
     request: `${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     bodyBytes: Buffer.byteLength(response.join('')),
     rate: RATE,
     seconds: SECONDS,
     warmUpSeconds: WARM_UP_SECONDS,
-  };
-  const before = cpuMs(pid);
-  const result = await runOpenLoop(options);
-  return { ...result, share: (cpuMs(pid) - before) / ((SECONDS + WARM_UP_SECONDS) * 1000) };
+  });
 }
 
 async function runOpenLoop(options: OpenLoop): Promise<OpenLoopResult> {
@@ -65,8 +60,10 @@ async function runOpenLoop(options: OpenLoop): Promise<OpenLoopResult> {
   return JSON.parse(output) as OpenLoopResult;
 }
 
-function rowOf(target: string, rounds: readonly Record<string, Round>[]): LatencyRow {
-  const over = (value: (own: Round, direct: Round) => number): ReturnType<typeof spreadOf> =>
+function rowOf(target: string, rounds: readonly Record<string, OpenLoopResult>[]): LatencyRow {
+  const over = (
+    value: (own: OpenLoopResult, direct: OpenLoopResult) => number,
+  ): ReturnType<typeof spreadOf> =>
     spreadOf(
       rounds.flatMap(({ [target]: own, [DIRECT]: direct }) =>
         own === undefined || direct === undefined ? [] : [value(own, direct)],
@@ -74,11 +71,8 @@ function rowOf(target: string, rounds: readonly Record<string, Round>[]): Latenc
     );
   return {
     target,
-    p50Ms: over(({ p50Ms }) => p50Ms),
-    p99Ms: over(({ p99Ms }) => p99Ms),
     addedP50Ms: over((own, direct) => own.p50Ms - direct.p50Ms),
     addedP99Ms: over((own, direct) => own.p99Ms - direct.p99Ms),
-    share: over(({ share }) => share),
     lateP99Ms: over(({ lateP99Ms }) => lateP99Ms),
   };
 }

@@ -24,21 +24,24 @@ export interface LoadResult {
 }
 
 export interface LoadOptions {
-  seconds: number;
-  connections: number;
+  /** Default: 1. */
+  seconds?: number;
   /** For the file with the request body. */
   directory: string;
 }
 
+/** Concurrent keep-alive connections. */
+const CONNECTIONS = 32;
+
 /** Sends requests as fast as responses arrive, on keep-alive connections. Rejects if any response is wrong. */
 export async function load(
   { port, prefix, scenario }: Load,
-  { seconds, connections, directory }: LoadOptions,
+  { seconds = 1, directory }: LoadOptions,
 ): Promise<LoadResult> {
   const wrk = debianServer('wrk');
   const file = join(directory, `${scenario.name}.body`);
   if (scenario.body !== '') writeFileSync(file, scenario.body);
-  const flags = ['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '5s'];
+  const flags = ['-t', '1', '-c', String(CONNECTIONS), '-d', `${seconds}s`, '--timeout', '5s'];
   const script = join(import.meta.dirname, 'wrk.lua');
   const child = spawn(wrk.command, [...wrk.leading, ...flags, '-s', script, `http://127.0.0.1:${port}/`], {
     env: {

@@ -4,18 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { whyNoDebianServers } from '../testing/debian-server.ts';
 import { whyNoOpa } from '../testing/opa.ts';
-import { judge } from './bars.ts';
+import { judge, renderResults } from './bars.ts';
 import { measureHeap } from './heap.ts';
 import { measureLatency } from './latency.ts';
 import { HELP, readOptions, type BenchOptions, type Section } from './options.ts';
 import { prioritize, PROCESSORS, type Started } from './processes.ts';
-import { renderResults } from './render.ts';
 import { machine, SAVED_RESULTS, type Results } from './results.ts';
 import type { RoundOptions } from './rounds.ts';
 import { measureStart } from './start.ts';
-import { measureStreams } from './streams.ts';
 import { BASELINES, BUILTIN, BUNDLE, sidecar, TARGETS, type Target } from './targets.ts';
-import { measureLanes, measureThroughput, measureTls } from './throughput.ts';
+import { measureLanes, measureThroughput } from './throughput.ts';
 
 const STARTS_PER_ROUND = 4;
 
@@ -35,14 +33,11 @@ type Measure = (opened: Started[], options: RoundOptions) => Promise<Partial<Res
 
 /** What each section adds to the results. */
 const measureOf = (options: BenchOptions): Record<Section, Measure> => ({
-  throughput: async (opened, rounds) => {
-    const { rows, memory } = await measureThroughput(targetsOf(options), opened, rounds);
-    return { throughput: rows, memory };
-  },
-  tls: async (opened, rounds) => ({ tls: await measureTls(opened, rounds) }),
+  throughput: async (opened, rounds) => ({
+    throughput: await measureThroughput(targetsOf(options), opened, rounds),
+  }),
   lanes: async (opened, rounds) => ({ lanes: await measureLanes(opened, rounds) }),
   latency: async (opened, rounds) => ({ latency: await measureLatency(opened, rounds) }),
-  streams: async (opened, rounds) => ({ streams: await measureStreams(opened, rounds) }),
   start: async (opened, rounds) => ({
     start: await measureStart(opened, { ...rounds, rounds: rounds.rounds * STARTS_PER_ROUND }),
   }),
@@ -50,7 +45,7 @@ const measureOf = (options: BenchOptions): Record<Section, Measure> => ({
 });
 
 async function bench(options: BenchOptions): Promise<Results> {
-  const { rounds, seconds, connections, scenarios } = options;
+  const { rounds } = options;
   const directory = await mkdtemp(join(tmpdir(), 'bench-'));
   const opened: Started[] = [];
   const closeAll = async (): Promise<void> => {
@@ -59,14 +54,12 @@ async function bench(options: BenchOptions): Promise<Results> {
   // Without targets the load ends immediately, and so does the benchmark.
   const stop = (): void => opened.forEach((each) => void each.close());
   process.once('SIGINT', stop).once('SIGTERM', stop);
-  const settings = { rounds, seconds, connections, pinned: PROCESSORS !== null };
-  const results: Results = { machine: machine(), settings };
+  const results: Results = { machine: machine(), settings: { rounds, pinned: PROCESSORS !== null } };
   try {
     const measures = measureOf(options);
     for (const section of options.sections) {
       log(`section ${section}`);
-      const own = { rounds, seconds, connections, scenarios, directory, log };
-      Object.assign(results, await measures[section](opened, own));
+      Object.assign(results, await measures[section](opened, { rounds, directory, log }));
       await closeAll();
     }
     return results;

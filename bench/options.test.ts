@@ -1,22 +1,21 @@
 import { expect, test } from '@jest/globals';
 import { HELP, readOptions, SECTIONS } from './options.ts';
 
-test('without options, measures all sections, targets and scenarios in five rounds of one second', () => {
+test('without options, measures all sections and targets in five rounds', () => {
   const read = readOptions([]);
   expect(read).toMatchObject({
     ok: true,
     options: {
       ...{ help: false, json: false, bars: false, save: false, sections: SECTIONS },
-      ...{ rounds: 5, seconds: 1, connections: 32, targets: null, others: [] },
+      ...{ rounds: 5, targets: null, others: [] },
     },
   });
-  expect(read.ok && read.options.scenarios.map(({ name }) => name)).toEqual(['json', 'chat', 'sse']);
 });
 
 test('runs sections in their own order', () => {
-  expect(readOptions(['--section', 'heap', '--section', 'tls', '--bars', '--rounds', '2'])).toMatchObject({
+  expect(readOptions(['--section', 'heap', '--section', 'lanes', '--bars', '--rounds', '2'])).toMatchObject({
     ok: true,
-    options: { sections: ['tls', 'heap'], bars: true, rounds: 2 },
+    options: { sections: ['lanes', 'heap'], bars: true, rounds: 2 },
   });
 });
 
@@ -25,12 +24,10 @@ test('help lists every section', () => {
 });
 
 test.each([
-  [['--section', 'x'], '--section=x: must be one of throughput, tls, '],
-  [['--save', '--target', 'undici'], '--save: must be used without --section, --scenario and --target'],
+  [['--section', 'x'], '--section=x: must be one of throughput, lanes, '],
+  [['--save', '--target', 'undici'], '--save: must be used without --section and --target'],
   [['--rounds', '0'], '--rounds=0: must be an integer from 1 to 100'],
-  [['--seconds', '1.5'], '--seconds=1.5: must be an integer from 1 to 60'],
-  [['--connections', 'many'], '--connections=many: must be an integer from 1 to 1000'],
-  [['--scenario', 'x'], '--scenario=x: must be one of json, chat, sse'],
+  [['--rounds', '1.5'], '--rounds=1.5: must be an integer from 1 to 100'],
   [['--target', 'x'], '--target=x: must be one of direct, '],
   [['--fast'], "Unknown option '--fast'"],
 ])('rejects %j', (args, problem) => {

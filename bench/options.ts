@@ -1,9 +1,8 @@
 import { parseArgs } from 'node:util';
-import { SCENARIOS, type Scenario } from './scenarios.ts';
 import { BASELINES, TARGETS } from './targets.ts';
 
 /** The parts of a run, in order. */
-export const SECTIONS = ['throughput', 'tls', 'lanes', 'latency', 'streams', 'start', 'heap'] as const;
+export const SECTIONS = ['throughput', 'lanes', 'latency', 'start', 'heap'] as const;
 export type Section = (typeof SECTIONS)[number];
 
 export interface BenchOptions {
@@ -15,9 +14,6 @@ export interface BenchOptions {
   save: boolean;
   sections: readonly Section[];
   rounds: number;
-  seconds: number;
-  connections: number;
-  scenarios: readonly Scenario[];
   /** Target names; null: all targets. */
   targets: readonly string[] | null;
   /** Paths of other builds of the sidecar. */
@@ -31,14 +27,11 @@ proxies in front of the same agent. A run of all sections takes about a quarter 
 
   --section NAME    Run only this section; may be repeated: ${SECTIONS.join(', ')}
   --rounds N        Number of rounds after the warm-up (1..100, default 5)
-  --seconds N       Seconds of load per target and scenario in a round (1..60, default 1)
-  --connections N   Number of concurrent connections (1..1000, default 32)
-  --scenario NAME   Load of throughput and tls: only this scenario; may be repeated: ${SCENARIOS.map(({ name }) => name).join(', ')}
   --target NAME     Throughput of only this target, ${BASELINES.join(' and ')}; may be repeated:
                     ${TARGETS.map(({ name }) => `'${name}'`).join(', ')}
   --other PATH      Throughput: also run another build of the sidecar (its main.js), in mode track with headers; may be repeated
   --bars            Exit with 1 if a bar is missed
-  --save            Write the results to bench/results.json, for the documentation; only with all sections, targets and scenarios
+  --save            Write the results to bench/results.json, for the documentation; only with all sections and targets
   --json            Print the complete result as JSON
   --help            Print this help`;
 
@@ -56,18 +49,13 @@ export function readOptions(args: readonly string[]): Read {
         save: { type: 'boolean', default: false },
         section: { type: 'string', multiple: true },
         rounds: { type: 'string', default: '5' },
-        seconds: { type: 'string', default: '1' },
-        connections: { type: 'string', default: '32' },
-        scenario: { type: 'string', multiple: true },
         target: { type: 'string', multiple: true },
         other: { type: 'string', multiple: true, default: [] },
       },
     });
-    const { help, json, bars, save, section, scenario, target, other } = values;
-    if (save && [section, scenario, target].some((chosen) => chosen !== undefined))
-      throw new Error('--save: must be used without --section, --scenario and --target');
-    const known = SCENARIOS.map(({ name }) => name);
-    const chosen = scenario?.map((name) => oneOf('--scenario', name, known)) ?? known;
+    const { help, json, bars, save, section, target, other } = values;
+    if (save && (section ?? target) !== undefined)
+      throw new Error('--save: must be used without --section and --target');
     const sections = section?.map((name) => oneOf('--section', name, SECTIONS)) ?? SECTIONS;
     const names = TARGETS.map(({ name }) => name);
     return {
@@ -76,9 +64,6 @@ export function readOptions(args: readonly string[]): Read {
         ...{ help, json, bars, save },
         sections: SECTIONS.filter((name) => sections.includes(name)),
         rounds: integerUpTo('--rounds', values.rounds, 100),
-        seconds: integerUpTo('--seconds', values.seconds, 60),
-        connections: integerUpTo('--connections', values.connections, 1000),
-        scenarios: SCENARIOS.filter(({ name }) => chosen.includes(name)),
         targets: target?.map((name) => oneOf('--target', name, names)) ?? null,
         others: other,
       },
@@ -96,7 +81,8 @@ export function integerUpTo(option: string, raw: string, max: number): number {
   return value;
 }
 
-function oneOf<T extends string>(option: string, raw: string, accepted: readonly T[]): T {
+/** Returns the accepted value. Throws an error that names the option and its accepted values. */
+export function oneOf<T extends string>(option: string, raw: string, accepted: readonly T[]): T {
   const found = accepted.find((each) => each === raw);
   if (found === undefined) throw new Error(`${option}=${raw}: must be one of ${accepted.join(', ')}`);
   return found;

@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { availableParallelism, setPriority } from 'node:os';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -96,11 +96,14 @@ export async function accepts(port: number): Promise<boolean> {
 }
 
 /** User and system time of the process since its start, in milliseconds. The kernel counts in steps of 10. */
-export function cpuMs(pid: number): number {
+export const cpuMs = (pid: number): number => ticksOf(String(pid), [11, 12]) * 10;
+
+/** The sum of fields of `/proc/<pid>/stat`, counted after the name. */
+function ticksOf(pid: string, fields: readonly number[]): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  // The second field is the name in parentheses, which may contain blanks.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+  // The name is in parentheses and may contain blanks.
+  const values = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields.reduce((sum, field) => sum + Number(values[field]), 0);
 }
 
 /** Resident memory of the process in megabytes. */
@@ -115,31 +118,17 @@ function memoryMb(pid: number, field: 'VmRSS' | 'RssAnon'): number {
   return Number(kilobytes) / 1024;
 }
 
-interface ProcessTimes {
-  pid: number;
-  parent: number;
-  /** Time of the process and of its ended children, in milliseconds. */
-  cpuMs: number;
-}
-
-/** Every running process. */
-function processes(): ProcessTimes[] {
-  return globSync('/proc/[0-9]*/stat').flatMap((file) => {
-    try {
-      const stat = readFileSync(file, 'latin1');
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      const ticks = [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0);
-      return [{ pid: parseInt(stat), parent: Number(fields[1]), cpuMs: ticks * 10 }];
-    } catch {
-      // The process ended between listing and reading.
-      return [];
-    }
-  });
-}
-
 /** Processor time of a process and its children in milliseconds, for a server that has a process for each connection. */
 export function cpuOfFamily(pid: number): number {
-  return processes()
-    .filter((each) => each.pid === pid || each.parent === pid)
-    .reduce((sum, each) => sum + each.cpuMs, 0);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ');
+  return [String(pid), ...children.filter(Boolean)].reduce((sum, each) => sum + cpuWithEnded(each), 0);
+}
+
+/** Time of a process and of its ended children; 0 if it has ended itself, because its parent then has the time. */
+function cpuWithEnded(pid: string): number {
+  try {
+    return ticksOf(pid, [11, 12, 13, 14]) * 10;
+  } catch {
+    return 0;
+  }
 }

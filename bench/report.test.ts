@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { renderTable, rowsOf, spreadOf, type Measurement } from './report.ts';
+import { quantile, renderTable, rowsOf, spreadOf, type Measurement } from './report.ts';
 
 test.each([
   [[3], { min: 3, median: 3, max: 3 }],
@@ -47,4 +47,13 @@ describe('rowsOf', () => {
     const [, line] = renderTable(rowsOf([measured('alone', 1, 5, 5)], ['base']), ['base']).split('\n');
     expect(line).toMatch(/ - +-$/);
   });
+});
+
+test.each([
+  [[3, 1, 2], 0.5, 2],
+  [[3, 1, 2], 1, 3],
+  [[5], 0.99, 5],
+  [[], 0.5, NaN],
+])('of %p the quantile %p is %p', (values, share, expected) => {
+  expect(quantile(values, share)).toBe(expected);
 });

@@ -1,29 +1,24 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { cpus, loadavg, release, totalmem } from 'node:os';
+import { cpus, loadavg, release } from 'node:os';
 import type { Row, Spread } from './report.ts';
 
 /** The result of a run. A section that was not run is missing. */
 export interface Results {
   machine: Machine;
-  settings: { rounds: number; seconds: number; connections: number; pinned: boolean };
+  settings: { rounds: number; pinned: boolean };
   /** Rows with the ratios to http-proxy and undici. */
   throughput?: Row[];
-  memory?: TargetMemory[];
-  /** The same, in front of an agent with TLS. */
-  tls?: Row[];
   /** An egress lane and a bare forwarder, in front of a vendor with TLS. */
   lanes?: Row[];
   latency?: LatencyRow[];
-  streams?: StreamMemory;
-  start?: StartRow[];
+  start?: StartResult;
   heap?: HeapResult;
 }
 
 export interface Machine {
   processor: string;
   processors: number;
-  memoryGb: number;
   kernel: string;
   node: string;
   date: string;
@@ -32,42 +27,20 @@ export interface Machine {
   load: number;
 }
 
-/** Resident memory of a target before and after the rounds, in megabytes. */
-export interface TargetMemory {
-  target: string;
-  idleMb: number;
-  afterLoadMb: number;
-}
-
 /** A target at a constant rate. */
 export interface LatencyRow {
   target: string;
-  p50Ms: Spread;
-  p99Ms: Spread;
   /** Minus the latency of direct connections in the same round. */
   addedP50Ms: Spread;
   addedP99Ms: Spread;
-  /** Processor time by elapsed time, of one processor. */
-  share: Spread;
   /** 99th percentile of the delay of the load generator. */
   lateP99Ms: Spread;
 }
 
-/** Resident memory of a sidecar, in megabytes. */
-export interface StreamMemory {
-  streams: number;
-  beforeMb: number;
-  /** The largest while the streams were open. */
-  openMb: number;
-}
-
-/** From the start of a process to its first answer. */
-export interface StartRow {
-  target: string;
-  ms: Spread;
-  cpuMs: Spread;
-  /** Divided by the bare server of the same round. */
+/** From the start of the sidecar to its first answer, divided by that of a bare server in the same round. */
+export interface StartResult {
   ratio: Spread;
+  /** The same of processor time. */
   cpuRatio: Spread;
 }
 
@@ -76,13 +49,7 @@ export interface HeapResult {
   /** Without what a process shares with the other sidecars of a machine. */
   idleOwnMb: Spread;
   afterLoadMb: Spread;
-  scavenges: number;
   scavengeP99Ms: Spread;
-  /** In the first load of the process. */
-  coldScavengeP99Ms: Spread;
-  scavengeMaxMs: Spread;
-  /** Sum of all other collections on the main thread. */
-  otherMs: Spread;
 }
 
 /** Describes this machine. */
@@ -91,7 +58,6 @@ export function machine(): Machine {
   return {
     processor: first?.model.trim() ?? 'unknown',
     processors: cpus().length,
-    memoryGb: Math.round(totalmem() / 2 ** 30),
     // The major and the minor version: the rest names the build.
     kernel: release().split('.').slice(0, 2).join('.'),
     node: process.version,

@@ -1,11 +1,12 @@
 import { check, load, type Load, type LoadOptions } from './load.ts';
 import { cpuMs } from './processes.ts';
 import type { Measurement } from './report.ts';
-import type { Scenario } from './scenarios.ts';
+import { SCENARIOS, type Scenario } from './scenarios.ts';
 import type { RunningTarget } from './targets.ts';
 
 export interface RoundOptions extends LoadOptions {
-  scenarios: readonly Scenario[];
+  /** Default: those of the proxies. */
+  scenarios?: readonly Scenario[];
   rounds: number;
   /** Requests to each target in each scenario before the rounds; default 25,000. */
   warmUpRequests?: number;
@@ -33,7 +34,7 @@ export async function measureRounds(
   const measured: Measurement[] = [];
   for (let round = 0; round <= options.rounds; round++) {
     options.log(round === 0 ? 'warm-up' : `round ${round} of ${options.rounds}`);
-    for (const scenario of options.scenarios) {
+    for (const scenario of options.scenarios ?? SCENARIOS) {
       const workloads = targets.map(({ name, prefix, pid, port }) => ({ name, pid, port, prefix, scenario }));
       if (round === 0) await warmUp(workloads, options);
       else
@@ -68,7 +69,7 @@ export async function warmUp(
   const requests = workloads.map(() => 0);
   for (let loads = 0; loads < WARM_UP.loads && Math.min(...requests) < warmUpRequests; loads++)
     for (const [index, workload] of workloads.entries()) {
-      const sent = await named(workload, () => load(workload, { ...options, seconds: 1 }));
+      const sent = await named(workload, () => load(workload, options));
       requests[index] = (requests[index] ?? 0) + sent.requests;
     }
 }

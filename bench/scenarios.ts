@@ -1,7 +1,6 @@
 /** The request to every target and the only correct response. */
 export interface Scenario {
   name: 'json' | 'chat' | 'sse';
-  what: string;
   method: 'GET' | 'POST';
   /** Path after the prefix, which selects whether the agent reports behavior. */
   path: string;
@@ -21,32 +20,36 @@ export const BEHAVIOR_HEADERS = {
   'X-Platform-User-Confirmed': 'true',
 } as const;
 
-const USAGE = { prompt_tokens: 412, completion_tokens: 96, total_tokens: 508 };
+export const USAGE = { prompt_tokens: 412, completion_tokens: 96, total_tokens: 508 };
 
 const ORDER = { order: 'A-1042', status: 'shipped', carrier: 'post', items: [{ sku: 'x1', count: 2 }] };
 
-const QUESTION = JSON.stringify({
+/** The question to a model. */
+export const ASKED = {
   model: 'gpt-5',
   messages: [
     { role: 'system', content: 'You help customers of a small shop. '.repeat(40) },
     { role: 'user', content: 'Where is my order A-1042? '.repeat(20) },
   ],
-});
+};
+const QUESTION = JSON.stringify(ASKED);
 
-const COMPLETION = JSON.stringify({
-  id: 'chatcmpl-1',
-  object: 'chat.completion',
-  created: 1_700_000_000,
-  model: 'gpt-5',
-  choices: [
-    {
-      index: 0,
-      message: { role: 'assistant', content: 'Your order was shipped on Monday. '.repeat(12) },
-      finish_reason: 'stop',
-    },
-  ],
-  usage: USAGE,
-});
+/** The response of a model. */
+export const completion = (usage: object): string =>
+  JSON.stringify({
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1_700_000_000,
+    model: 'gpt-5',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'Your order was shipped on Monday. '.repeat(12) },
+        finish_reason: 'stop',
+      },
+    ],
+    usage,
+  });
 
 const chunk = (delta: object, more: object = {}): string =>
   `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', model: 'gpt-5', choices: [{ index: 0, delta }], ...more })}\n\n`;
@@ -60,7 +63,6 @@ const EVENTS = [
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'json',
-    what: 'GET with a small JSON response',
     method: 'GET',
     path: '/orders/A-1042',
     body: '',
@@ -69,16 +71,14 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'chat',
-    what: 'POST of 2 KB; the response is a chat completion with usage',
     method: 'POST',
     path: '/v1/chat/completions',
     body: QUESTION,
     contentType: 'application/json',
-    response: [COMPLETION],
+    response: [completion(USAGE)],
   },
   {
     name: 'sse',
-    what: 'POST of 2 KB; the response is the completion as 12 server-sent events, each written separately',
     method: 'POST',
     path: '/v1/stream/chat/completions',
     body: QUESTION,

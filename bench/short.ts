@@ -31,8 +31,7 @@ const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const speedOf = ({ throughput }: Results, scenario: string): Spread | undefined =>
   throughput?.find((row) => row.target === SIDECAR && row.scenario === scenario)?.against[UNDICI]?.cpu;
-const startOf = ({ start }: Results): Spread | undefined =>
-  start?.find(({ target }) => target === 'sidecar')?.cpuRatio;
+const startOf = ({ start }: Results): Spread | undefined => start?.cpuRatio;
 
 function barsFrom(saved: Results): Bar[] {
   const speeds = SCENARIOS.flatMap(({ name }): Bar[] => {
@@ -53,17 +52,10 @@ async function measure(): Promise<Pick<Results, 'throughput' | 'start'>> {
   const opened: Started[] = [];
   try {
     const targets = TARGETS.filter(({ name }) => name === SIDECAR || name === UNDICI);
-    const options = {
-      scenarios: SCENARIOS,
-      seconds: 1,
-      connections: 32,
-      directory,
-      log,
-      warmUpRequests: 8_000,
-    };
-    const { rows } = await measureThroughput(targets, opened, { ...options, rounds: ROUNDS });
+    const options = { rounds: ROUNDS, directory, log, warmUpRequests: 8_000 };
+    const throughput = await measureThroughput(targets, opened, options);
     const start = await measureStart(opened, { directory, log, rounds: STARTS });
-    return { throughput: rows, start };
+    return { throughput, start };
   } finally {
     for (const each of opened.toReversed()) await each.close();
     await rm(directory, { recursive: true });

@@ -17,21 +17,12 @@ const CONCURRENT = 24;
 /** Longer than a run. */
 const TOKEN_SECONDS = 6 * 3_600;
 
-/** Creates agents with the numbers `from` to `to`, the latter excluded. */
-export interface AgentFactory {
-  create(from: number, to: number): Promise<SimulatedAgent[]>;
-  close(): Promise<void>;
-}
-
-async function each(
-  [from, to]: readonly [number, number],
-  create: (name: string) => Promise<string>,
-): Promise<SimulatedAgent[]> {
+async function each(count: number, create: (name: string) => Promise<string>): Promise<SimulatedAgent[]> {
   const slots = new Semaphore(CONCURRENT);
   return Promise.all(
-    Array.from({ length: to - from }, (_, index) =>
+    Array.from({ length: count }, (_, index) =>
       slots.run(async () => {
-        const name = `agent-${from + index}`;
+        const name = `agent-${index}`;
         return { name, bearer: await create(name), seq: 0 };
       }),
     ),
@@ -39,20 +30,19 @@ async function each(
 }
 
 /** Agents outside a cluster, each with its own key from the control plane. */
-export function registeredAgents(endpoint: Endpoint): AgentFactory {
-  const register = async (agentName: string): Promise<string> => {
+export function registeredAgents(endpoint: Endpoint, count: number): Promise<SimulatedAgent[]> {
+  return each(count, async (agentName) => {
     const { status, body } = await send(endpoint, '/api/v1/register', {
       headers: { 'x-admin-key': ADMIN_KEY },
       body: JSON.stringify({ agentName, runtime: 'other' }),
     });
     if (status !== 201) throw new Error(`registration failed with ${status}: ${body}`);
     return (JSON.parse(body) as { apiKey: string }).apiKey;
-  };
-  return { create: (from, to) => each([from, to], register), close: () => Promise.resolve() };
+  });
 }
 
 /** Workloads of a cluster: an AgentObservation, as the operator creates it, and an injected pod with its projected token. */
-export async function injectedAgents(kubeconfig: string): Promise<AgentFactory> {
+export async function injectedAgents(kubeconfig: string, count: number): Promise<SimulatedAgent[]> {
   const client = new KubeClient({ access: loadClusterAccess(kubeconfig), part: 'bench' });
   const post = async <T>(path: string, body: unknown): Promise<T> =>
     expectOk(await client.send<T>({ method: 'POST', path, body, timeoutMs: 30_000 }));
@@ -83,7 +73,11 @@ export async function injectedAgents(kubeconfig: string): Promise<AgentFactory> 
     );
     return status.token;
   };
-  return { create: (from, to) => each([from, to], create), close: () => client.close() };
+  try {
+    return await each(count, create);
+  } finally {
+    await client.close();
+  }
 }
 
 /** Installs the CustomResourceDefinition and the namespace of registered agents, and waits until the kind is served. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuMs, pin, spawnNode, type Started } from './processes.ts';
 import { spreadOf } from './report.ts';
-import type { StartRow } from './results.ts';
+import type { StartResult } from './results.ts';
 import {
   asInImage,
   BUILTIN,
@@ -15,8 +15,6 @@ import {
   startAgent,
 } from './targets.ts';
 
-const BARE = 'node:http';
-const STARTED = 'sidecar';
 const GIVE_UP_MS = 20_000;
 const WARM_UP = 2;
 
@@ -26,64 +24,51 @@ interface Start {
 }
 
 interface Program {
-  name: string;
   file: string;
   /** Command line flags of Node.js. */
   flags?: readonly string[];
+  port: number;
   path: string;
-  env: (port: number) => Promise<Readonly<Record<string, string>>>;
+  env: Readonly<Record<string, string>>;
 }
 
-export interface StartOptions {
+interface StartOptions {
   directory: string;
   rounds: number;
   log: (line: string) => void;
-  /** Path of the sidecar's main.js. */
-  bundle?: string;
 }
 
-/** Starts a bare server and the sidecar in turn, and takes the time until each has answered a request. */
+/** Starts a bare server and the sidecar in turn, and compares the times until they have answered a request. */
 export async function measureStart(
   opened: Started[],
-  { directory, rounds, log, bundle = BUNDLE }: StartOptions,
-): Promise<StartRow[]> {
+  { directory, rounds, log }: StartOptions,
+): Promise<StartResult> {
   const agent = await startAgent();
   opened.push(agent);
   pin(agent.pid, 'others');
-  const programs: Program[] = [
-    {
-      name: BARE,
-      file: join(import.meta.dirname, 'servers/bare-node.cjs'),
-      path: '/',
-      env: (port) => Promise.resolve({ PORT: String(port) }),
-    },
-    {
-      name: STARTED,
-      file: asInImage(bundle, directory),
-      flags: imageFlags(),
-      path: '/headers/orders/A-1042',
-      env: async (port) => ({
-        ...(await sidecarVariables({ agent, directory }, port)),
-        ...CHART_HEAP,
-        ...BUILTIN,
-      }),
-    },
-  ];
-  const measured: Record<string, Start>[] = [];
+  const measured: { bare: Start; own: Start }[] = [];
   log(`${rounds} starts`);
   for (let round = 1 - WARM_UP; round <= rounds; round++) {
-    const starts: Record<string, Start> = {};
-    for (const program of programs) starts[program.name] = await startOnce(program);
-    if (round > 0) measured.push(starts);
+    const port = await freePort();
+    const bare = await startOnce({
+      ...{ file: join(import.meta.dirname, 'servers/bare-node.cjs'), port, path: '/' },
+      env: { PORT: String(port) },
+    });
+    const own = await startOnce({
+      ...{ file: asInImage(BUNDLE, directory), flags: imageFlags(), port, path: '/headers/orders/A-1042' },
+      env: { ...(await sidecarVariables({ agent, directory }, port)), ...CHART_HEAP, ...BUILTIN },
+    });
+    if (round > 0) measured.push({ bare, own });
   }
-  return programs.map(({ name }) => rowOf(name, measured));
+  return {
+    ratio: spreadOf(measured.map(({ bare, own }) => own.ms / bare.ms)),
+    cpuRatio: spreadOf(measured.map(({ bare, own }) => own.cpuMs / bare.cpuMs)),
+  };
 }
 
-async function startOnce({ file, flags, path, env }: Program): Promise<Start> {
-  const port = await freePort();
-  const variables = await env(port);
+async function startOnce({ file, flags, port, path, env }: Program): Promise<Start> {
   const begin = performance.now();
-  const { child, log, close } = spawnNode(file, variables, { flags });
+  const { child, log, close } = spawnNode(file, env, { flags });
   try {
     const pid = child.pid ?? 0;
     if (pid !== 0) pin(pid, 'target');
@@ -106,19 +91,3 @@ const answers = (port: number, path: string): Promise<boolean> =>
       .once('error', () => resolve(false))
       .end();
   });
-
-function rowOf(target: string, rounds: readonly Record<string, Start>[]): StartRow {
-  const over = (value: (own: Start, bare: Start) => number): ReturnType<typeof spreadOf> =>
-    spreadOf(
-      rounds.flatMap(({ [target]: own, [BARE]: bare }) =>
-        own === undefined || bare === undefined ? [] : [value(own, bare)],
-      ),
-    );
-  return {
-    target,
-    ms: over(({ ms }) => ms),
-    cpuMs: over((own) => own.cpuMs),
-    ratio: over((own, bare) => own.ms / bare.ms),
-    cpuRatio: over((own, bare) => own.cpuMs / bare.cpuMs),
-  };
-}

@@ -267,9 +267,6 @@ const nginx: Target = {
 
 export const BUILTIN = { POLICY_ENGINE: 'builtin' };
 
-const undici = ofServers(UNDICI, 'bare-undici.ts');
-const withHeaders = sidecar(SIDECAR, { prefix: 'headers', env: BUILTIN });
-
 export const TARGETS: readonly Target[] = [
   {
     name: DIRECT,
@@ -277,19 +274,16 @@ export const TARGETS: readonly Target[] = [
     start: ({ agent }) => Promise.resolve({ ...agent, close: () => Promise.resolve() }),
   },
   ofServers(HTTP_PROXY, 'bare-http-proxy.ts'),
-  undici,
+  ofServers(UNDICI, 'bare-undici.ts'),
   ofServers(`${UNDICI}, heap of a pod`, 'bare-undici.ts', { env: CHART_HEAP }),
   ofServers('@fastify/http-proxy', 'fastify-http-proxy.ts'),
   nginx,
   sidecar('sidecar off', { prefix: 'headers', env: { POLICY_PROXY_MODE: 'off' } }),
   sidecar('sidecar track, no headers', { prefix: 'plain', env: BUILTIN }),
-  withHeaders,
+  sidecar(SIDECAR, { prefix: 'headers', env: BUILTIN }),
   sidecar(`${SIDECAR}, heap of V8`, { prefix: 'headers', env: BUILTIN, heap: {} }),
   sidecarWithOpa,
 ];
-
-/** The targets in front of an agent with TLS. */
-export const TLS_TARGETS: readonly Target[] = [undici, withHeaders];
 
 /** An egress lane in front of a vendor with TLS, and a bare forwarder. */
 export const LANE_TARGETS: readonly Target[] = [

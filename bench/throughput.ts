@@ -1,25 +1,17 @@
 import { LANE_SCENARIOS } from './lane-scenarios.ts';
-import { residentMb, type Started } from './processes.ts';
+import type { Started } from './processes.ts';
 import { rowsOf, type Row } from './report.ts';
-import type { TargetMemory } from './results.ts';
 import { MAX_TARGETS, measureRounds, type RoundOptions } from './rounds.ts';
-import { BASELINES, LANE_TARGETS, startTargets, TLS_TARGETS, UNDICI, type Target } from './targets.ts';
+import { BASELINES, LANE_TARGETS, startTargets, UNDICI, type Target } from './targets.ts';
 
 /** Starts the agent and the targets, and measures the targets. */
 async function measureTargets(
   targets: readonly Target[],
   opened: Started[],
-  { tls, ...options }: RoundOptions & { tls: boolean; baselines: readonly string[] },
-): Promise<{ rows: Row[]; memory: TargetMemory[] }> {
+  { tls, baselines, ...options }: RoundOptions & { tls: boolean; baselines: readonly string[] },
+): Promise<Row[]> {
   const running = await startTargets(targets, opened, { directory: options.directory, tls });
-  const idle = running.map(({ pid }) => residentMb(pid));
-  const rows = rowsOf(await measureRounds(running, options), options.baselines);
-  const memory = running.map(({ name, pid }, index) => ({
-    target: name,
-    idleMb: idle[index] ?? NaN,
-    afterLoadMb: residentMb(pid),
-  }));
-  return { rows, memory };
+  return rowsOf(await measureRounds(running, options), baselines);
 }
 
 /**
@@ -30,20 +22,17 @@ export async function measureThroughput(
   targets: readonly Target[],
   opened: Started[],
   options: RoundOptions,
-): Promise<{ rows: Row[]; memory: TargetMemory[] }> {
+): Promise<Row[]> {
   const rows: Row[] = [];
-  const memory: TargetMemory[] = [];
   for (const group of groupsOf(targets)) {
     const already = opened.length;
     const measured = await measureTargets(group, opened, { ...options, tls: false, baselines: BASELINES });
-    const isNew = ({ target }: { target: string }): boolean => !memory.some((each) => each.target === target);
-    rows.push(...measured.rows.filter(isNew));
-    memory.push(...measured.memory.filter(isNew));
+    const known = new Set(rows.map(({ target }) => target));
+    rows.push(...measured.filter(({ target }) => !known.has(target)));
     for (const each of opened.splice(already).toReversed()) await each.close();
   }
-  const inOrder = (a: { target: string }, b: { target: string }): number => order(a) - order(b);
-  const order = ({ target }: { target: string }): number => targets.findIndex(({ name }) => name === target);
-  return { rows: rows.toSorted(inOrder), memory: memory.toSorted(inOrder) };
+  const order = ({ target }: Row): number => targets.findIndex(({ name }) => name === target);
+  return rows.toSorted((a, b) => order(a) - order(b));
 }
 
 /** Splits the targets into groups that are small enough for `measureRounds`. */
@@ -58,14 +47,8 @@ export function groupsOf<T extends { name: string }>(targets: readonly T[]): T[]
   ]);
 }
 
-/** The sidecar and bare undici in front of an agent with TLS. */
-export async function measureTls(opened: Started[], options: RoundOptions): Promise<Row[]> {
-  const measured = await measureTargets(TLS_TARGETS, opened, { ...options, tls: true, baselines: [UNDICI] });
-  return measured.rows;
-}
-
 /** An egress lane and a bare forwarder in front of a vendor with TLS. */
 export async function measureLanes(opened: Started[], options: RoundOptions): Promise<Row[]> {
   const own = { ...options, scenarios: LANE_SCENARIOS, tls: true, baselines: [UNDICI] };
-  return (await measureTargets(LANE_TARGETS, opened, own)).rows;
+  return measureTargets(LANE_TARGETS, opened, own);
 }

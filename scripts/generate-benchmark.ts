@@ -112,7 +112,7 @@ export function readmeWithBenchmark(): string {
 }
 
 /** Processor time per request, and what a sidecar needs next to an agent. */
-function figureTable({ throughput = [], latency, heap, streams }: Results): string {
+function figureTable({ throughput = [], latency, heap }: Results): string {
   const speeds = throughput
     .filter(({ target, scenario }) => target === SIDECAR && scenario === 'chat')
     .map(({ scenario, cpuUs, against }): [string, string] => {
@@ -128,7 +128,6 @@ function figureTable({ throughput = [], latency, heap, streams }: Results): stri
     ['added latency at 1,000 requests per second, p50', added && withUnit(added.addedP50Ms.median, 'ms')],
     ['memory, idle', heap && withUnit(heap.idleMb.median, 'MB')],
     ['memory, after load', heap && withUnit(heap.afterLoadMb.median, 'MB')],
-    ['memory of 1,000 open streams', streams && withUnit(streams.openMb - streams.beforeMb, 'MB')],
   ];
   const known = others.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   return alignedTable(['Figure', 'Measured'], [...speeds, ...known]);

@@ -1,6 +1,6 @@
 /**
  * Largest share of one core that scans may use in the long run. What they cause (attribution, timers, garbage collection) comes on
- * top: a bench run had 1.2 % in total. The bar is 1.5 % (bench/census.ts).
+ * top: they were measured at 1.2 % in total.
  */
 const SHARE = 0.008;
 /** Unused milliseconds that are kept: a burst of connections after a quiet time is scanned without a delay. */
