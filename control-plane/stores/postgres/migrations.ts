@@ -55,6 +55,7 @@ const MIGRATIONS: readonly string[] = [
     usage       TEXT,
     evidence    TEXT,
     audit       TEXT,
+    egress      TEXT,
     PRIMARY KEY (namespace, name, instance),
     FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
   );
@@ -92,10 +93,6 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX new_names_by_agent ON new_names (namespace, name, id);
 
   ${HISTORY_TABLES}
-  `,
-  `
-  -- JSON; null: the heartbeat had none.
-  ALTER TABLE reports ADD COLUMN egress TEXT;
   `,
 ];
 

@@ -61,13 +61,12 @@ const MIGRATIONS: readonly string[] = [
     FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
   );
   CREATE INDEX new_names_by_agent ON new_names (namespace, name, accepted_at);
-  `,
-  `
+
   -- JSON; null: the heartbeat had none.
   ALTER TABLE reports ADD COLUMN evidence TEXT;
   ALTER TABLE reports ADD COLUMN audit TEXT;
-  `,
-  `
+  ALTER TABLE reports ADD COLUMN egress TEXT;
+
   -- Milliseconds: the last write, and the last heartbeat.
   ALTER TABLE agents ADD COLUMN changed_at INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE agents ADD COLUMN heartbeat_at INTEGER;
@@ -100,11 +99,7 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE heartbeats ADD COLUMN deny REAL;
   ALTER TABLE heartbeats ADD COLUMN fail_open REAL;
   ALTER TABLE heartbeats ADD COLUMN not_evaluated REAL;
-  `,
-  definitionsFor('sqlite', HISTORY_TABLES),
-  `
-  -- JSON; null: the heartbeat had none.
-  ALTER TABLE reports ADD COLUMN egress TEXT;
+  ${definitionsFor('sqlite', HISTORY_TABLES)}
   `,
 ];
 

@@ -288,10 +288,10 @@ describe('The database file', () => {
 
   const file = () => join(directory, 'control-plane.sqlite');
 
-  /** Writes a database of schema version 3 with one workload. */
+  /** Writes a database of the released schema version 1 with one workload. */
   function writePrevious({ namespace, name, agentId, status, heartbeat }: PreviousAgent): void {
     const database = new DatabaseSync(file());
-    database.exec(`PRAGMA journal_mode = WAL; ${PREVIOUS_SCHEMA} PRAGMA user_version = 3;`);
+    database.exec(`PRAGMA journal_mode = WAL; ${PREVIOUS_SCHEMA} PRAGMA user_version = 1;`);
     const received = at(0).toISOString();
     const { gap, health } = heartbeat;
     const [json, agent] = [JSON.stringify(status), [namespace, name, agentId, 'sidecar', 'k8s']];
@@ -393,7 +393,7 @@ interface PreviousAgent extends AgentKey {
   heartbeat: Heartbeat;
 }
 
-/** What schema version 3 created. */
+/** What schema version 1 (release 0.1.0) created. */
 const PREVIOUS_SCHEMA = `
   CREATE TABLE agents (
     namespace TEXT NOT NULL,
@@ -432,16 +432,4 @@ const PREVIOUS_SCHEMA = `
     FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
   );
   CREATE INDEX heartbeats_by_agent ON heartbeats (namespace, name, id);
-
-  CREATE TABLE new_names (
-    id          INTEGER PRIMARY KEY,
-    namespace   TEXT NOT NULL,
-    name        TEXT NOT NULL,
-    accepted_at INTEGER NOT NULL,
-    FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
-  );
-  CREATE INDEX new_names_by_agent ON new_names (namespace, name, accepted_at);
-
-  ALTER TABLE reports ADD COLUMN evidence TEXT;
-  ALTER TABLE reports ADD COLUMN audit TEXT;
 `;
