@@ -1,5 +1,5 @@
 // Bypasses Express for one route. Express with its body parser, and the log format, took half of the CPU time that an admission
-// review costs beyond a webhook that only returns `allowed` (docs/decisions/0049).
+// review costs beyond a webhook that only returns `allowed` (docs/decisions/0021).
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { answerError, notJson } from './http-app.ts';
 import type { Logger } from './logger.ts';

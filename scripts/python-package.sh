@@ -9,7 +9,7 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 CACHE=${AGENT_COMPLIANCE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/agent-compliance}/python-package
 LOCK=$ROOT/python/requirements-test.txt
-# Of each distribution: docs/decisions/0104-split-the-python-package-into-two-distributions.md.
+# Of each distribution: docs/decisions/0084-write-the-python-package-without-dependencies.md.
 MAX_WHEEL_BYTES=60000
 # The import of Reporter, in percent of bare `python -c pass`: processor time of the fastest of 15 runs.
 MAX_IMPORT=150

@@ -246,7 +246,7 @@ function agentEnvNames(agent: Container): string {
 
 /**
  * With a small old generation, V8 also shrinks the young generation. The garbage of a proxy is young, so this costs two
- * to five times the CPU per request (measured). Therefore the size of the young generation is set too, in MiB (decision 0108).
+ * to five times the CPU per request (measured). Therefore the size of the young generation is set too, in MiB (decision 0102).
  */
 export function nodeOptions(memoryLimit: string): string {
   return `--max-old-space-size=${heapMebibytes(memoryLimit)} --max-semi-space-size=4`;

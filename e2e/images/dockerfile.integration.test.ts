@@ -188,7 +188,7 @@ describe('images/Dockerfile', () => {
     expect(config).toMatchObject({
       User: '65532:65532',
       WorkingDir: '/app',
-      // Decision 106.
+      // Decision 102.
       Entrypoint: ['/nodejs/bin/node', ...(target === 'sidecar' ? ['--v8-pool-size=1'] : [])],
       Cmd: [`dist/${target}/main.js`],
     });
