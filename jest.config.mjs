@@ -13,14 +13,14 @@ const common = {
   runtime: '<rootDir>/scripts/jest-runtime.mjs',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': ['<rootDir>/scripts/jest-transform.mjs', {}] },
-  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/examples/scan/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/testing/fixtures/scan/'],
   setupFilesAfterEnv: ['<rootDir>/testing/watch-responses.ts'],
 };
 const IGNORED = [
   '/node_modules/',
   '<rootDir>/dist/',
   '<rootDir>/testing/planted/',
-  '<rootDir>/examples/scan/',
+  '<rootDir>/testing/fixtures/scan/',
 ];
 const named = (kind) => ({
   ...common,

@@ -11,7 +11,7 @@ export default defineConfig({
     '**/*.generated.*',
     'node_modules/**',
     'testing/planted/**',
-    'examples/scan/**',
+    'testing/fixtures/scan/**',
   ],
   // Bugs that the category `correctness` does not cover. no-useless-assignment is not enabled, because its unfinished
   // implementation in oxlint reports values that only the next loop iteration reads.

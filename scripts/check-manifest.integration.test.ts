@@ -107,8 +107,8 @@ describe('the GitHub Action', () => {
       () => write('agent.yaml', readFileSync(join(ROOT, 'examples/agents/compliant/agent.yaml'), 'utf8')),
     ],
     [
-      'the example of scan',
-      () => write('agent.yaml', readFileSync(join(ROOT, 'examples/scan/python/agent.yaml'), 'utf8')),
+      'the sample of scan',
+      () => write('agent.yaml', readFileSync(join(ROOT, 'testing/fixtures/scan/python/agent.yaml'), 'utf8')),
     ],
   ])('the manifest of %s passes the example of the guide', (_name, prepare) => {
     rmSync(join(cwd, 'agent.yaml'));

@@ -1,5 +1,5 @@
-// Compares the manifests of examples/scan with what the command writes. After an intended change, run
-// `node cli/main.ts scan --dir examples/scan/<sample> --no-llm --out <file>` on a copy without agent.yaml, and review the diff.
+// Compares the manifests of testing/fixtures/scan with what the command writes. After an intended change, run
+// `node cli/main.ts scan --dir testing/fixtures/scan/<sample> --no-llm --out <file>` on a copy without agent.yaml, and review the diff.
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { runCommandLine } from '../program.ts';
 
-const SAMPLES = join(dirname(dirname(import.meta.dirname)), 'examples/scan');
+const SAMPLES = join(dirname(dirname(import.meta.dirname)), 'testing/fixtures/scan');
 
 let cwd: string;
 beforeEach(() => {

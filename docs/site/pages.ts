@@ -11,7 +11,6 @@ export const EXCLUDED: string[] = [
   'e2e/**',
   '**/prompts/**',
   '**/prompt.md',
-  'examples/scan/**',
   'examples/agents-{node,python}/**',
 ];
 
