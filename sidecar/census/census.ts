@@ -11,10 +11,10 @@ import { OwnAddresses } from './own-addresses.ts';
 import { OwnConnections } from './own-connections.ts';
 import { ProcFiles, type ProcNet, type TakeRows } from './proc-files.ts';
 
-/** Milliseconds between two readings of the counters: while they change, and after a round without a change. */
-export const POLL_MS = { active: 50, silent: 100 } as const;
-/** Milliseconds of a round. After each, the pace is chosen again, and conditions are checked that depend on the time. */
-const ROUND_MS = 1_000;
+/** Milliseconds between two readings of the counters. */
+export const POLL_MS = 200;
+/** Readings between two checks of conditions that depend on the time only. */
+const READINGS_PER_ROUND = 5;
 /**
  * Milliseconds between two scans while no connection is opened. UDP sockets are not counted. All tables show ports on which the agent
  * listens, without which the connections that it accepted could look like egress. They take 10 to 25 ms on a machine with much memory.
@@ -63,8 +63,9 @@ export class Census {
     if (this.state.state === 'refused') logger.warn('census refused', { reason: this.state.reason });
     const running = this.#running;
     if (running === null) return;
-    this.#tick(running);
-    this.#setPace(running, POLL_MS.active);
+    this.#readOpens(running);
+    this.#poll(running);
+    running.timer = setInterval(() => this.#tick(running), POLL_MS).unref();
   }
 
   /** null: the census is off or refused. */
@@ -122,9 +123,7 @@ export class Census {
       census: new SocketCensus({ book, own, ownUid, ownPorts, isOwnAddress }),
       budget: new ScanBudget(nowMs()),
       timer: undefined,
-      paceMs: POLL_MS.active,
-      roundMs: 0,
-      hasChanged: false,
+      readings: 0,
       opens: null,
       foreignOpens: null,
       isScanning: false,
@@ -135,33 +134,14 @@ export class Census {
   }
 
   /**
-   * Reads the counters, and does little else until a connection is opened. All caches are cold after 50 ms without work, so that each
-   * function that runs here costs microseconds: time is counted in ticks, not read from the clock.
+   * Reads the counters, and does little else until a connection is opened: all caches are cold after a pause, so that each function
+   * that runs here costs microseconds.
    */
   #tick(running: Running): void {
     if (running.isScanning) return;
-    running.roundMs += running.paceMs;
-    if (this.#readOpens(running)) {
-      running.hasChanged = true;
-      if (running.paceMs !== POLL_MS.active) this.#setPace(running, POLL_MS.active);
-    }
-    if (running.roundMs >= ROUND_MS) this.#endRound(running);
-    else if (hasForeignOpens(running)) this.#poll(running);
-  }
-
-  #endRound(running: Running): void {
-    running.roundMs = 0;
-    if (!running.hasChanged && running.paceMs !== POLL_MS.silent) this.#setPace(running, POLL_MS.silent);
-    running.hasChanged = false;
-    this.#poll(running);
-  }
-
-  /** The next tick is one interval after this call, so that no change of the pace delays it. */
-  #setPace(running: Running, paceMs: number): void {
-    clearInterval(running.timer);
-    running.paceMs = paceMs;
-    running.roundMs = 0;
-    running.timer = setInterval(() => this.#tick(running), paceMs).unref();
+    this.#readOpens(running);
+    running.readings += 1;
+    if (running.readings % READINGS_PER_ROUND === 0 || hasForeignOpens(running)) this.#poll(running);
   }
 
   /** Starts a scan or lookups of names, or ends the thread, if it is time. */
@@ -232,17 +212,13 @@ export class Census {
     names.ended(census.settle(startedAt, clock.monotonicMs()), clock.monotonicMs());
   }
 
-  /** Whether the counters changed since the last reading. Counters that cannot be read are a change once. */
-  #readOpens(running: Running): boolean {
-    const { opens } = running;
+  #readOpens(running: Running): void {
     try {
-      if (!this.#files.readCounters() && opens !== null) return false;
+      if (!this.#files.readCounters() && running.opens !== null) return;
       const { bytes, length } = this.#files.counters;
       running.opens = this.#opens.of(bytes, length);
-      return true;
     } catch {
       running.opens = null;
-      return opens !== null;
     }
   }
 }
@@ -259,12 +235,8 @@ interface Running {
   census: SocketCensus;
   budget: ScanBudget;
   timer: NodeJS.Timeout | undefined;
-  /** A value of `POLL_MS`. */
-  paceMs: number;
-  /** The intervals of the ticks since the last round. */
-  roundMs: number;
-  /** Whether the counters changed in this round. */
-  hasChanged: boolean;
+  /** Of the counters, since the start. */
+  readings: number;
   /** Opened connections at the last reading; null: unknown. */
   opens: number | null;
   /** Opened connections at the last scan, without those of this process. */

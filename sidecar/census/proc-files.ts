@@ -76,7 +76,7 @@ export class ProcFiles implements ProcNet {
   /** The next reading goes here, so that it can be compared with the last one. */
   #spare: ComparedCounters = emptyCounters();
   readonly #buffer = Buffer.allocUnsafe(BUFFER_BYTES);
-  /** Stays open: the counters are read up to 20 times per second. */
+  /** Stays open: the counters are read five times per second. */
   #countersFile: number | null = null;
   #thread: Worker | null = null;
 
