@@ -1,8 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setNewest } from '../core/untrusted/set-newest.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { KubeResponse, KubeClient } from './client.ts';
+import type { KubeClient } from './client.ts';
 import { microTime } from './lease.ts';
 import { expectOk, listObjects, patchObject } from './objects.ts';
 import { collectionPath, resource } from './resources.ts';
@@ -23,7 +23,10 @@ export interface EventNote {
    * An occurrence is emitted once, even if several replicas record it. Absent: each record is a separate occurrence.
    */
   occurrence?: string;
-  /** Occurrences with the same series share one Event, which counts them. Absent: each occurrence is a separate Event. */
+  /**
+   * Occurrences with the same series share one Event, which counts them. Absent: each occurrence is a separate Event, and
+   * records without an occurrence share the Event of their note.
+   */
   series?: string;
 }
 
@@ -55,8 +58,6 @@ const OCCURRENCES = 'platform.io/occurrences';
 const OCCURRENCES_KEPT = 20;
 /** Two replicas may write at once while the leader changes, and an Event may expire between two requests. */
 const ATTEMPTS = 5;
-/** A repetition within this time increments the count of the first Event. */
-const SERIES_MS = 600_000;
 const REMEMBERED = 1_000;
 /**
  * Limit of queued Events; more are dropped. Two thousand agents that become silent at once cause four thousand Events,
@@ -66,15 +67,8 @@ const WAITING = 5_000;
 /** Limit for the Events of one namespace, whose users may cause any number of Events. */
 const WAITING_OF_ONE = 4_000;
 
-/** An Event of this process, and how often it was counted. */
-interface Counted {
-  name: string;
-  count: number;
-}
-
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
-  readonly #series = new Map<string, Counted & { untilMs: number }>();
   /** Occurrences that this process has already emitted. */
   readonly #emitted = new Map<string, true>();
   /** Events are written one after the other, so that a repetition never overtakes the first one. */
@@ -93,15 +87,19 @@ export class EventRecorder {
     const ofNamespace = this.#waitingIn.get(namespace) ?? 0;
     if (this.#waiting >= WAITING || ofNamespace >= WAITING_OF_ONE) {
       this.#options.logger.warn('Kubernetes Event dropped, queue full', {
-        eventReason: note.reason,
-        namespace,
-        queued: this.#waiting,
+        ...{ eventReason: note.reason, namespace, queued: this.#waiting },
       });
       return;
     }
-    this.#waiting += 1;
-    this.#waitingIn.set(namespace, ofNamespace + 1);
-    this.#last = this.#last.then(() => this.#store(note));
+    this.#count(namespace, 1);
+    this.#last = this.#last
+      .then(() => this.#emit(note))
+      .catch((error: unknown) =>
+        this.#options.logger.warn('failed to write Kubernetes Event, Event dropped', {
+          ...{ eventReason: note.reason, error: describeError(error) },
+        }),
+      )
+      .then(() => this.#count(namespace, -1));
   }
 
   /** Waits until all recorded Events are written or dropped. */
@@ -109,115 +107,61 @@ export class EventRecorder {
     return this.#last;
   }
 
-  async #store(note: EventNote): Promise<void> {
-    const { occurrence, series = occurrence, ...about } = note;
-    try {
-      if (occurrence === undefined || series === undefined) await this.#record(about);
-      else await this.#emit(about, occurrence, series);
-    } catch (error) {
-      this.#options.logger.warn('failed to write Kubernetes Event, Event dropped', {
-        eventReason: note.reason,
-        error: describeError(error),
-      });
-    } finally {
-      this.#waiting -= 1;
-      this.#forget(about.regarding);
-    }
-  }
-
-  #forget({ namespace }: EventNote['regarding']): void {
-    const waiting = (this.#waitingIn.get(namespace) ?? 1) - 1;
-    if (waiting > 0) this.#waitingIn.set(namespace, waiting);
+  #count(namespace: string, change: 1 | -1): void {
+    this.#waiting += change;
+    const ofNamespace = (this.#waitingIn.get(namespace) ?? 0) + change;
+    if (ofNamespace > 0) this.#waitingIn.set(namespace, ofNamespace);
     else this.#waitingIn.delete(namespace);
   }
 
-  /** Creates the Event of the series, or increments its count if the occurrence is not counted yet. */
-  async #emit(note: EventNote, occurrence: string, series: string): Promise<void> {
-    const name = nameOf(note, digestOf(note, series));
+  async #emit(note: EventNote): Promise<void> {
+    const { occurrence = randomUUID(), series = note.occurrence ?? note.note, ...about } = note;
+    const name = `${note.regarding.name.slice(0, 200)}.${digestOf(note, series)}`;
     const id = `${name} ${occurrence}`;
     if (this.#emitted.has(id)) return;
-    for (let attempt = 1; !(await this.#tryToEmit(note, name, occurrence)); attempt += 1)
+    for (let attempt = 1; !(await this.#tryToEmit(about, name, occurrence)); attempt += 1)
       if (attempt === ATTEMPTS) throw new Error(`could not write Event ${name} in ${ATTEMPTS} attempts`);
     setNewest(this.#emitted, [id, true], REMEMBERED);
   }
 
-  /** Returns false when another process changed the Event meanwhile, or the Event expired. */
+  /**
+   * Creates the Event of the series, or increments its count if the occurrence is not counted yet. Returns false when
+   * another process changed the Event meanwhile, or the Event expired.
+   */
   async #tryToEmit(note: EventNote, name: string, occurrence: string): Promise<boolean> {
-    const { namespace } = note.regarding;
-    const created = await this.#post(note, { name, namespace, annotations: { [OCCURRENCES]: occurrence } });
-    if (created.ok) return true;
-    if (created.reason !== 'AlreadyExists') expectOk(created);
-    const selection = { namespace, fieldSelector: `metadata.name=${name}` };
-    const { items } = await listObjects(this.#options.client, EVENTS, selection);
-    if (items[0] === undefined) return false;
-    const before = items[0].metadata.annotations?.[OCCURRENCES]?.split(' ') ?? [];
-    if (before.includes(occurrence)) return true;
-    const counted = await this.#count(items[0], [...before, occurrence]);
-    if (!counted.ok && counted.status !== 404 && counted.status !== 409) expectOk(counted);
-    return counted.ok;
-  }
-
-  #count({ metadata, series }: StoredEvent, occurrences: readonly string[]): Promise<KubeResponse<unknown>> {
-    const { name, resourceVersion } = metadata;
-    const annotations = { [OCCURRENCES]: occurrences.slice(-OCCURRENCES_KEPT).join(' ') };
-    return patchObject(this.#options.client, EVENTS, metadata, {
-      metadata: { name, resourceVersion, annotations },
-      series: this.#seriesOf((series?.count ?? 1) + 1),
-    });
-  }
-
-  /** Records a note without an occurrence. A repetition within ten minutes increments the count. */
-  async #record(note: EventNote): Promise<void> {
-    const { clock } = this.#options;
-    const { uid, namespace, name } = note.regarding;
-    const key = [uid, namespace, name, note.type, note.reason, note.note].join('\0');
-    const known = this.#series.get(key);
-    this.#series.delete(key);
-    const isRepeated = known !== undefined && clock.monotonicMs() < known.untilMs;
-    const event = (isRepeated ? await this.#repeat(known, namespace) : null) ?? (await this.#create(note));
-    setNewest(this.#series, [key, { ...event, untilMs: clock.monotonicMs() + SERIES_MS }], REMEMBERED);
-  }
-
-  async #create(note: EventNote): Promise<Counted> {
-    const name = nameOf(note, randomBytes(8).toString('hex'));
-    expectOk(await this.#post(note, { name, namespace: note.regarding.namespace }));
-    return { name, count: 1 };
-  }
-
-  #post(note: EventNote, metadata: ObjectMeta & { namespace: string }): Promise<KubeResponse<unknown>> {
     const { client, controller, instance, clock } = this.#options;
+    const { namespace } = note.regarding;
+    const nowText = microTime(clock.now());
     const body = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata,
-      eventTime: microTime(clock.now()),
+      metadata: { name, namespace, annotations: { [OCCURRENCES]: occurrence } },
+      eventTime: nowText,
       reportingController: controller,
       reportingInstance: instance.slice(0, 128),
       ...note,
       note: note.note.slice(0, 1_024),
     };
-    return client.send({ method: 'POST', path: collectionPath(EVENTS, metadata.namespace), body });
-  }
-
-  #seriesOf(count: number): StoredEvent['series'] {
-    return { count, lastObservedTime: microTime(this.#options.clock.now()) };
-  }
-
-  /** Returns null when the first Event no longer exists. */
-  async #repeat({ name, count: before }: Counted, namespace: string): Promise<Counted | null> {
-    const count = before + 1;
-    const series = this.#seriesOf(count);
-    const response = await patchObject(this.#options.client, EVENTS, { namespace, name }, { series });
-    if (!response.ok && response.status === 404) return null;
-    expectOk(response);
-    return { name, count };
+    const created = await client.send({ method: 'POST', path: collectionPath(EVENTS, namespace), body });
+    if (created.ok) return true;
+    if (created.reason !== 'AlreadyExists') expectOk(created);
+    const selection = { namespace, fieldSelector: `metadata.name=${name}` };
+    const [stored] = (await listObjects(client, EVENTS, selection)).items;
+    if (stored === undefined) return false;
+    const before = stored.metadata.annotations?.[OCCURRENCES]?.split(' ') ?? [];
+    if (before.includes(occurrence)) return true;
+    const { resourceVersion } = stored.metadata;
+    const annotations = { [OCCURRENCES]: [...before, occurrence].slice(-OCCURRENCES_KEPT).join(' ') };
+    const counted = await patchObject(client, EVENTS, stored.metadata, {
+      metadata: { name, resourceVersion, annotations },
+      series: { count: (stored.series?.count ?? 1) + 1, lastObservedTime: nowText },
+    });
+    if (!counted.ok && counted.status !== 404 && counted.status !== 409) expectOk(counted);
+    return counted.ok;
   }
 }
 
-const nameOf = ({ regarding }: EventNote, suffix: string): string =>
-  `${regarding.name.slice(0, 200)}.${suffix}`;
-
-/** A suffix as long as a random one, and the same in every replica for the same series. */
+/** The same in every replica for the same series. */
 function digestOf({ regarding, type, reason }: EventNote, series: string): string {
   const text = [regarding.uid ?? '', regarding.kind, type, reason, series].join('\0');
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
