@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { SteppingClock } from '../testing/stepping-clock.ts';
 import { KubeClient, KubeError } from './client.ts';
 import { createObject, deleteObject, getObject, listObjects } from './objects.ts';
 import { PODS } from './resources.ts';
@@ -150,6 +148,9 @@ describe('the client', () => {
 
 const addressOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
+const UNANSWERED = { method: 'GET', path: '/unanswered', timeoutMs: 100 } as const;
+const WITH_SIGNAL = () => ({ ...UNANSWERED, timeoutMs: 10_000, signal: AbortSignal.timeout(100) });
+
 describe('the connection', () => {
   let server: Server;
   let sockets: Set<Socket>;
@@ -190,37 +191,31 @@ describe('the connection', () => {
     await client.close();
   });
 
-  test('stays open for requests in flight when the pool seems dead, while watches end', async () => {
-    const clock = new SteppingClock('2026-03-01T10:00:00.000Z');
+  test.each([
+    ['a request gets no response', (client: KubeClient) => client.send(UNANSWERED)],
+    ['a request exceeds the limit of its caller', (client: KubeClient) => client.send(WITH_SIGNAL())],
+    ['a watch gets no response', (client: KubeClient) => client.stream(UNANSWERED)],
+  ])('is replaced after %s, while requests in flight continue', async (_, unanswered) => {
+    // From one request on the server responds on new connections only, as behind a load balancer that dropped its state.
+    const dead = new Set<Socket>();
     const held: ServerResponse[] = [];
-    const first = new Set<Socket>();
     server.removeAllListeners('request').on('request', (request, response) => {
-      // The server responds on new connections only, as behind a load balancer that dropped its state.
-      if (request.url?.includes('watch')) response.writeHead(200).flushHeaders();
-      else if (request.url?.endsWith('/slow') || first.has(request.socket)) held.push(response);
-      else response.end('{}');
+      if (request.url === UNANSWERED.path) for (const socket of sockets) dead.add(socket);
+      if (request.url === '/slow') held.push(response);
+      else if (!dead.has(request.socket)) setTimeout(() => response.end('{}'), 20);
     });
-    const credentials = async () => ({ headers: {}, tls: {} });
-    const access = { server: addressOf(server), namespace: null, credentials };
-    const client = new KubeClient({ access, part: 'test', clock });
-    const slow = client.send({ method: 'PATCH', path: '/slow', body: {}, timeoutMs: 300_000 });
-    const stream = await client.stream({ method: 'GET', path: '/watch' });
-    if (!stream.ok) throw new Error(stream.message);
-    while (held.length === 0) await delay(5);
-    for (const socket of sockets) first.add(socket);
-    server.on('connection', (socket) => void (held.length === 1 && first.add(socket)));
-    const ended = (async () => {
-      for await (const _chunk of stream.chunks);
-    })().then(
-      () => 'ended',
-      () => 'ended',
-    );
-    let isOver = false;
-    void ended.then(() => (isOver = true));
-    while (!isOver) await clock.pass(1_000);
-    const [response] = held;
-    response?.end('{"stored":true}');
-    expect(await slow).toMatchObject({ ok: true, status: 200, body: { stored: true } });
+    const access = {
+      ...{ server: addressOf(server), namespace: null },
+      credentials: async () => ({ headers: {}, tls: {} }),
+    };
+    const client = new KubeClient({ access, part: 'test' });
+    const slow = client.send({ method: 'PATCH', path: '/slow', body: {} });
+    const get = () => client.send({ method: 'GET', path: '/x', timeoutMs: 2_000 });
+    await Promise.all([get(), get(), get()]);
+    await expect(unanswered(client)).rejects.toThrow();
+    expect(await get()).toMatchObject({ ok: true });
+    held[0]?.end('{"stored":true}');
+    expect(await slow).toMatchObject({ ok: true, body: { stored: true } });
     await client.close();
   });
 

@@ -1,7 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { Clock } from '../runtime/clock.ts';
 import type { ClusterAccess } from './cluster-access.ts';
-import { ConnectionHealth } from './connection-health.ts';
 import { Connection, userAgentOf } from './connection.ts';
 
 export interface KubeRequest {
@@ -45,8 +43,6 @@ export interface KubeClientOptions {
   mayWrite?: () => boolean;
   /** Called once per request. */
   observe?: RequestObserver;
-  /** For the connection health checks; default: the system clock. */
-  clock?: Clock;
 }
 
 /** Hook for metrics; `code`: the HTTP status, or `<error>`. */
@@ -84,79 +80,53 @@ const acceptOf = ({ only, query }: KubeRequest): string => {
 export const TOO_LARGE = 'TooLarge';
 /** Upper limit for the Retry-After of a response. */
 const LONGEST_RETRY_AFTER_MS = 30_000;
-/** How long a probe waits for its response, so that a late one still shows that the server is slow and not unreachable. */
-const PROBE_MS = 15_000;
 
 /** Requests to one API server. Returns every response, whatever its status; throws a KubeError with status 0 without one. */
 export class KubeClient {
   readonly #options: KubeClientOptions;
   readonly #connection: Connection;
-  readonly #health: ConnectionHealth;
   readonly #host: string;
-  readonly #streams = new Set<AbortController>();
 
   constructor(options: KubeClientOptions) {
     this.#options = options;
     this.#connection = new Connection(options.access);
     this.#host = new URL(this.#connection.origin).host;
-    this.#health = new ConnectionHealth({
-      probe: probeOf(this.#connection, options.part),
-      // Watches alone are ended: they resume where they were. A request ends with its response or at its own limit.
-      onDead: () => {
-        this.#connection.retire();
-        for (const stream of this.#streams) stream.abort();
-      },
-      ...(options.clock && { clock: options.clock }),
-    });
   }
 
   send<T>(request: KubeRequest): Promise<KubeResponse<T>> {
     return guarded(request, async () => {
-      const isOver = this.#health.begin();
-      try {
-        const limit = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-        const response = await this.#exchange(request, limit);
-        return await readResponse<T>(response, request);
-      } finally {
-        isOver();
-      }
+      const limit = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+      return await readResponse<T>(await this.#exchange(request, limit), request);
     });
   }
 
-  /** A watch. It lasts until the server ends it, `signal` aborts or its connection is dead. */
+  /** A watch. It lasts until the server ends it or `signal` aborts. */
   stream(request: KubeRequest): Promise<KubeStream> {
     return guarded(request, async () => {
       // The limit covers only the response head, so it is a timer that can be stopped, not AbortSignal.timeout.
-      const ended = new AbortController();
-      const timer = setTimeout(() => ended.abort(), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-      const isOver = this.#begin(ended);
+      const limit = new AbortController();
+      const timeOut = () => limit.abort(new DOMException('no response in time', 'TimeoutError'));
+      const timer = setTimeout(timeOut, request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       try {
-        const response = await this.#exchange(request, ended.signal);
-        response.body.once('close', isOver);
+        const response = await this.#exchange(request, limit.signal);
         if (response.statusCode !== 200) return failureOf(response, await response.body.text());
-        return { ok: true, chunks: received(response.body, this.#health) };
-      } catch (error) {
-        isOver();
-        throw error;
+        return { ok: true, chunks: response.body as AsyncIterable<Uint8Array> };
       } finally {
         clearTimeout(timer);
       }
     });
   }
 
-  close(): Promise<void> {
-    this.#health.close();
-    return this.#connection.close();
+  /**
+   * Sends the next requests on new connections. For a caller whose watch is dead: the idle connections may be dead too,
+   * without a sign of it (a lost route, a load balancer that dropped its state). Requests in flight continue.
+   */
+  reconnect(): void {
+    this.#connection.retire();
   }
 
-  /** A watch is in flight until the returned function is called. */
-  #begin(stream: AbortController): () => void {
-    const isOver = this.#health.begin();
-    this.#streams.add(stream);
-    return () => {
-      this.#streams.delete(stream);
-      isOver();
-    };
+  close(): Promise<void> {
+    return this.#connection.close();
   }
 
   /** Sends one request and waits for the head of its response. */
@@ -166,8 +136,11 @@ export class KubeClient {
     try {
       const response = await this.#dispatch(request, signal);
       code = String(response.statusCode);
-      this.#health.received();
       return response;
+    } catch (error) {
+      // The next attempt must not wait for another connection that is dead as well.
+      if ((signal.reason as Error | undefined)?.name === 'TimeoutError') this.reconnect();
+      throw error;
     } finally {
       this.#options.observe?.({ method: request.method, host: this.#host, code });
     }
@@ -197,25 +170,6 @@ export class KubeClient {
   }
 }
 
-/** Any response counts: every authenticated account may read the version, and an error response also shows a live server. */
-const probeOf =
-  (connection: Connection, part: string) =>
-  async (which: 'pooled' | 'new'): Promise<void> => {
-    const { headers, dispatcher } = await (which === 'new' ? connection.another() : connection.current());
-    try {
-      const { body } = await dispatcher.request({
-        origin: connection.origin,
-        path: `${connection.prefix}/version`,
-        method: 'GET',
-        headers: { ...headers, 'user-agent': userAgentOf(part) },
-        signal: AbortSignal.timeout(PROBE_MS),
-      });
-      await body.dump();
-    } finally {
-      if (which === 'new') await dispatcher.destroy();
-    }
-  };
-
 /**
  * Wraps the dispatcher so that a request is blocked while `isAllowed` returns false. `isAllowed` is called right before the
  * request is written to its connection, so a process that was suspended after its decision to write does not write late.
@@ -239,16 +193,6 @@ const FENCED = {
   message: 'write blocked: this process is not the leader',
   retryAfterMs: null,
 };
-
-async function* received(
-  chunks: AsyncIterable<Uint8Array>,
-  health: ConnectionHealth,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    health.received();
-    yield chunk;
-  }
-}
 
 /** Maps every missing response to one error, except the caller's own abort. */
 async function guarded<T>(request: KubeRequest, run: () => Promise<T>): Promise<T> {

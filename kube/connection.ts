@@ -6,7 +6,7 @@ import { VERSION } from '../runtime/version.ts';
 /** Tokens and certificates on disk are re-read after this time. */
 const CREDENTIALS_MS = 10_000;
 
-/** One connection pool to one API server, replaced only when the TLS material changes or its connections are dead. */
+/** One connection pool to one API server, replaced only when the TLS material changes or its connections may be dead. */
 export class Connection {
   readonly origin: string;
   /** The path of a server address such as https://host/k8s/clusters/c-1; usually empty. */
@@ -37,12 +37,6 @@ export class Connection {
       this.#lastCompared = fresh;
     }
     return { headers: fresh.headers, dispatcher: this.#pool.agent };
-  }
-
-  /** A separate pool for one request; the caller destroys it. */
-  async another(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }> {
-    const { headers, tls } = await this.#credentials();
-    return { headers, dispatcher: createAgent(tls) };
   }
 
   /** Makes the next request read the credentials again. */
@@ -86,7 +80,8 @@ function identityOf(tls: TlsOptions): string {
 function createAgent(tls: TlsOptions): Agent {
   return new Agent({
     // TCP keep-alive: the kernel probes after five silent seconds and gives up after ten more. This detects a lost route.
-    connect: { ...tls, timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 5_000 },
+    // An aborted request waits for the end of its connection attempt, so this also limits how late the end of an outage is detected.
+    connect: { ...tls, timeout: 5_000, keepAlive: true, keepAliveInitialDelay: 5_000 },
     connections: 32,
     // Shorter than the API server's idle timeout of 90 s, so that this side closes first.
     keepAliveTimeout: 30_000,

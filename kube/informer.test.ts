@@ -7,6 +7,7 @@ import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-serv
 import { holdTimers } from '../testing/held-timers.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { aMoment } from '../testing/moment.ts';
+import { startTcpRelay } from '../testing/tcp-relay.ts';
 import { KubeClient } from './client.ts';
 import { Informer, type InformerOptions } from './informer.ts';
 import { PODS } from './resources.ts';
@@ -283,6 +284,31 @@ describe('an informer', () => {
     );
     await until(() => changes.length === 1);
     expect(countOf(isList)).toBe(1);
+  });
+
+  test('opens the next watch on a new connection, because the idle ones may be dead too', async () => {
+    using timers = holdTimers();
+    const { hostname, port } = new URL(server.access.server);
+    const relay = await startTcpRelay({ host: hostname, port: Number(port) });
+    const access = { ...server.access, server: `http://127.0.0.1:${relay.port}` };
+    const distant = new KubeClient({ access, part: 'test' });
+    const timing = { watchMs: 500, openMs: NEVER_MS, lateMs: 150, backoff: { baseMs: 10, maxMs: 50 } };
+    start({ client: distant, timing });
+    await until(() => server.watches().length === 1);
+    const get = () => distant.send({ method: 'GET', path: PATH });
+    await Promise.all([get(), get(), get()]);
+    relay.hang();
+    relay.heal();
+    server.put(PATH, pod('a'));
+    await timers.pass(1_149);
+    // In much less time than an idle connection is kept.
+    await inTime(
+      () => changes.length === 1,
+      () => timers.pass(1),
+    );
+    await informer.close();
+    await distant.close();
+    await relay.close();
   });
 
   test('lists again when every watch is silent, so that changes still arrive late', async () => {

@@ -37,7 +37,7 @@ export interface InformerOptions<T> {
 export interface InformerTiming {
   /** Requested duration of a watch; varied by ±25 % and rounded up to whole seconds. */
   watchMs: number;
-  /** Limit for opening a watch. */
+  /** Limit for opening a watch. Longer than the longest delay, so that no delay follows when it ends. */
   openMs: number;
   /** A watch that has not ended this long after its duration is dead. A quiet watch differs in nothing else. */
   lateMs: number;
@@ -49,7 +49,7 @@ export interface InformerTiming {
 
 const TIMING: InformerTiming = {
   watchMs: 4_500,
-  openMs: 15_000,
+  openMs: 10_000,
   lateMs: 2_000,
   freshMs: 15_000,
   backoff: { baseMs: 500, maxMs: 5_000 },
@@ -246,7 +246,10 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
         return;
       }
       const limitMs = seconds * 1_000 + this.#timing.lateMs;
-      timer = setTimeout(() => watching.abort(new Error('the watch did not end in time')), limitMs);
+      timer = setTimeout(() => {
+        client.reconnect();
+        watching.abort(new Error('the watch did not end in time'));
+      }, limitMs);
       for await (const event of jsonLines(stream.chunks)) this.#receive(event as WatchEvent<T>);
       if (clock.monotonicMs() - opened < SHORTEST_WATCH_MS)
         throw new Error('the server closed the watch immediately');

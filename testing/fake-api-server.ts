@@ -144,6 +144,8 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
       else sendStatus(response, 404, 'NotFound', 'not found');
     })();
   });
+  // Longer than any test: as with the API server, the client closes idle connections first.
+  server.keepAliveTimeout = 600_000;
   let isAway = false;
   server.on('connection', (socket) => void (isAway && socket.destroy()));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
