@@ -54,12 +54,24 @@ export function createMetrics(): Metrics {
       };
     },
     histogram(name, help, buckets) {
-      const series = new Map<string, Series>();
-      const lines = () => [...series.values()].flatMap((each) => histogramLines(name, buckets, each));
+      const bounds = [...buckets, Infinity];
+      const all = new Map<string, Series>();
+      const seriesOf = (labels: Labels): Series => {
+        const key = labelsText(labels);
+        let series = all.get(key);
+        if (series === undefined) all.set(key, (series = { labels, counts: bounds.map(() => 0), sum: 0 }));
+        return series;
+      };
+      const lines = () => [...all.values()].flatMap((each) => histogramLines(name, bounds, each));
       families.push({ name, type: 'histogram', help, lines });
       return {
-        observe: (value, labels = NO_LABELS) => observe(seriesOf(series, buckets, labels), buckets, value),
-        create: (labels) => void seriesOf(series, buckets, labels),
+        observe: (value, labels = NO_LABELS) => {
+          const series = seriesOf(labels);
+          const bucket = bounds.findIndex((bound) => value <= bound);
+          series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+          series.sum += value;
+        },
+        create: (labels) => void seriesOf(labels),
       };
     },
     gauge: readBy('gauge'),
@@ -79,45 +91,21 @@ export function createMetrics(): Metrics {
   };
 }
 
-function seriesOf(known: Map<string, Series>, buckets: readonly number[], labels: Labels): Series {
-  const key = labelsText(labels);
-  let series = known.get(key);
-  if (series === undefined) {
-    series = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
-    known.set(key, series);
-  }
-  return series;
-}
-
-function observe(series: Series, buckets: readonly number[], value: number): void {
-  let bucket = 0;
-  while (bucket < buckets.length && !(value <= (buckets[bucket] ?? Infinity))) bucket += 1;
-  if (bucket < buckets.length) series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
-  series.sum += value;
-  series.count += 1;
-}
-
 interface Series {
   labels: Labels;
   /** Number of values per bucket, without the values of smaller buckets. */
   counts: number[];
   sum: number;
-  count: number;
 }
 
-function histogramLines(
-  name: string,
-  buckets: readonly number[],
-  { labels, counts, sum, count }: Series,
-): string[] {
-  const bucket = (le: string, value: number) => `${name}_bucket${labelsText({ ...labels, le })} ${value}`;
-  let below = 0;
-  return [
-    ...buckets.map((bound, index) => bucket(String(bound), (below += counts[index] ?? 0))),
-    bucket('+Inf', count),
-    `${name}_sum${labelsText(labels)} ${sum}`,
-    `${name}_count${labelsText(labels)} ${count}`,
-  ];
+function histogramLines(name: string, bounds: readonly number[], { labels, counts, sum }: Series): string[] {
+  let count = 0;
+  const buckets = bounds.map((bound, index) => {
+    const le = bound === Infinity ? '+Inf' : String(bound);
+    return `${name}_bucket${labelsText({ ...labels, le })} ${(count += counts[index] ?? 0)}`;
+  });
+  const text = labelsText(labels);
+  return [...buckets, `${name}_sum${text} ${sum}`, `${name}_count${text} ${count}`];
 }
 
 const NO_LABELS: Labels = {};
