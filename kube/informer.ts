@@ -49,7 +49,7 @@ export interface InformerTiming {
 
 const TIMING: InformerTiming = {
   watchMs: 4_500,
-  openMs: 10_000,
+  openMs: 8_000,
   lateMs: 2_000,
   freshMs: 15_000,
   backoff: { baseMs: 500, maxMs: 5_000 },
