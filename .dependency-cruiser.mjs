@@ -4,6 +4,7 @@ const PARTS = '(sidecar|operator|webhook|control-plane|reporter|cli|dashboard)';
 /** The folders of core/. Each imports only the folders before it. */
 const CORE = [
   'untrusted',
+  'vendors',
   'manifest',
   'proof',
   'usage',

@@ -1,9 +1,10 @@
-import { modelVendorOf, type ModelVendor } from '../core/facts/model-vendors.ts';
+import type { ModelApi } from '../core/vendors/vendor.ts';
+import { modelVendorOf } from '../core/vendors/vendors.ts';
 import type { Reach } from '../core/facts/facts.ts';
 import { resolveReference, type Environment, type ReferenceSources } from './references.ts';
 
 /** A vendor with the base URL that is used. */
-type Vendor = ModelVendor & { baseUrl: string };
+type Vendor = ModelApi & { baseUrl: string };
 
 export interface ModelProbe {
   /** `spec.model` or `spec.model.fallback`. */

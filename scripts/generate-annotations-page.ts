@@ -1,4 +1,4 @@
-import { VENDOR_LANES, type VendorLane } from '../core/egress/lane-variables.ts';
+import { VENDOR_LANES } from '../core/egress/lane-variables.ts';
 import { NOT_REWRITTEN_REASONS } from '../core/egress/not-rewritten.ts';
 import { CONNECT_VARIABLES } from '../core/injection/egress.ts';
 import { ANNOTATIONS, type AnnotationRow } from '../core/injection/annotations.ts';
@@ -112,7 +112,7 @@ export function annotationsReferencePage(): string {
 }
 
 const laneRows = (): string =>
-  Object.entries<VendorLane>(VENDOR_LANES)
+  Object.entries(VENDOR_LANES)
     .flatMap(([lane, { upstream, variables }]) =>
       variables.map(
         ({ name, added }) =>

@@ -1,6 +1,6 @@
 import { parseIp } from '../../core/census/address.ts';
 import { parseAddress } from '../../core/facts/address.ts';
-import { modelVendorOf } from '../../core/facts/model-vendors.ts';
+import { modelVendorOf } from '../../core/vendors/vendors.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { referenceOf } from '../../core/manifest/references.ts';
 import { addressesOf, FILE, hostName } from '../../core/egress/declared.ts';

@@ -1,6 +1,7 @@
 import type { Model } from '../../core/manifest/manifest.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { quoted } from '../../core/untrusted/quoted.ts';
+import { VENDORS } from '../../core/vendors/vendors.ts';
 import type { Cursor } from './cursor.ts';
 import type { Remark } from './draft.ts';
 import { isKagent } from './kagent-tools.ts';
@@ -13,7 +14,7 @@ export const DEFAULT_MODEL_CONFIG = 'default-model-config';
 const PROVIDERS: Readonly<Record<string, { provider: string; settings: string; variable?: string }>> = {
   OpenAI: { provider: 'openai', settings: 'openAI' },
   Anthropic: { provider: 'anthropic', settings: 'anthropic' },
-  AzureOpenAI: { provider: 'azure', settings: 'azureOpenAI', variable: 'AZURE_OPENAI_API_KEY' },
+  AzureOpenAI: { provider: 'azure', settings: 'azureOpenAI', variable: VENDORS.azure.keys[0] },
   Ollama: { provider: 'ollama', settings: 'ollama' },
   Gemini: { provider: 'google', settings: 'gemini' },
   GeminiVertexAI: { provider: 'google-vertex', settings: 'geminiVertexAI' },

@@ -1,7 +1,8 @@
-import { modelVendorOf, MODEL_VENDORS, VENDOR_ALIASES } from '../../core/facts/model-vendors.ts';
 import { CATEGORY_SEVERITIES } from '../../core/facts/check.ts';
 import { PORTS } from '../../core/facts/address.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
+import type { Vendor } from '../../core/vendors/vendor.ts';
+import { modelVendorOf, VENDORS } from '../../core/vendors/vendors.ts';
 import type { WrittenCode } from './answer.ts';
 import { FRAMEWORK_PROJECTS, TYPESCRIPT_TOOLS } from './framework-projects.ts';
 import type { Framework } from './frameworks.ts';
@@ -71,9 +72,12 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 function pythonFiles(packages: Readonly<Record<string, string>>): GeneratedFile[] {
   const requirements = Object.entries(packages).map(([name, version]) => `${name}==${version}\n`);
+  const vendors = Object.entries<Vendor>(VENDORS);
   const tables = {
-    vendors: MODEL_VENDORS,
-    aliases: VENDOR_ALIASES,
+    vendors: Object.fromEntries(vendors.flatMap(([name, { api }]) => (api === null ? [] : [[name, api]]))),
+    aliases: Object.fromEntries(
+      vendors.flatMap(([name, { aliases }]) => aliases.map((alias) => [alias, name])),
+    ),
     ports: PORTS,
     severities: CATEGORY_SEVERITIES,
   };

@@ -1,5 +1,5 @@
 import { declaredVariables, secretVariables } from '../../core/facts/declared.ts';
-import { modelVendorOf } from '../../core/facts/model-vendors.ts';
+import { modelVendorOf } from '../../core/vendors/vendors.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { FrameworkProject } from './framework-projects.ts';
 import { notGenerated } from './not-generated.ts';

@@ -1,7 +1,8 @@
 import { listedTools, MCP_LANE, mcpToolsIn } from '../../core/egress/declared.ts';
 import type { EgressCall } from '../../core/egress/egress-call.ts';
+import { vendorOfLane } from '../../core/egress/lane-variables.ts';
 import { times } from '../../core/egress/times.ts';
-import { modelVendorOf } from '../../core/facts/model-vendors.ts';
+import { modelVendorOf } from '../../core/vendors/vendors.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { Draft, Item } from './draft.ts';
 import type { McpFound, ModelFound, ToolFound } from './finding.ts';
@@ -27,8 +28,6 @@ export interface Observation {
   calls: readonly ObservedCall[];
 }
 
-/** Providers of lanes that are not named after them. */
-const PROVIDERS: Readonly<Record<string, string>> = { gemini: 'google' };
 const EMBEDDINGS = /embed/i;
 const HOST = new RegExp(FORMATS.hostPattern.pattern);
 
@@ -94,8 +93,7 @@ const isEmbedding = (call: Pick<ObservedCall, 'path'> | undefined): boolean =>
   EMBEDDINGS.test(call?.path ?? '');
 
 function providerOf(lane: string): string {
-  const name = lane.slice(lane.indexOf(':') + 1);
-  return PROVIDERS[name] ?? name;
+  return vendorOfLane(lane.slice(lane.indexOf(':') + 1));
 }
 
 /** The tools of the MCP servers are declared with the server. */

@@ -3,6 +3,7 @@ import { describeProblem } from '../../core/manifest/describe-problem.ts';
 import { keyVariable, labelFrom } from '../../authoring/import/names.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
+import { VENDOR_CODE, type VendorName } from '../../core/vendors/vendors.ts';
 import type { AddCommand, Ask, CliContext } from '../context.ts';
 import { createFile } from '../create-file.ts';
 import { modelineFor, writeEditorSchema } from '../editor-schema.ts';
@@ -59,16 +60,6 @@ interface Answers {
   provider: string;
   model: string;
 }
-
-/** Default model per provider; other providers are accepted too. */
-const DEFAULT_MODELS: ReadonlyMap<string, string> = new Map([
-  ['openai', 'gpt-4.1-mini'],
-  ['anthropic', 'claude-sonnet-4-5'],
-  ['google', 'gemini-2.5-flash'],
-  ['mistral', 'mistral-small-latest'],
-  ['groq', 'llama-3.3-70b-versatile'],
-  ['cohere', 'command-a-03-2025'],
-]);
 
 /** A text for the new file, with lines for the user, or why there is none. */
 type Composed = { ok: true; text: string; notes: string[] } | { ok: false; errors: string };
@@ -177,7 +168,12 @@ async function askName(ask: Ask, fallback: string): Promise<string> {
   }
 }
 
-const modelOf = (provider: string): string => DEFAULT_MODELS.get(provider.toLowerCase()) ?? 'model-id';
+/** The default model; providers without one are accepted too. */
+function modelOf(provider: string): string {
+  const name = provider.toLowerCase();
+  const code = Object.hasOwn(VENDOR_CODE, name) ? VENDOR_CODE[name as VendorName] : undefined;
+  return code?.firstModel ?? 'model-id';
+}
 
 const nameFrom = (directory: string): string => labelFrom(directory) ?? 'my-agent';
 

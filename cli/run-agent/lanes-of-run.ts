@@ -9,20 +9,9 @@ import {
 import { routeLanes } from '../../core/injection/egress-lanes.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { referenceOf } from '../../core/manifest/references.ts';
+import type { Vendor } from '../../core/vendors/vendor.ts';
+import { VENDORS } from '../../core/vendors/vendors.ts';
 import type { Environment } from '../../runtime/env.ts';
-
-/** The variables with the key of a vendor. A vendor whose key is set gets a lane. */
-const KEYS: Readonly<Record<VendorLaneName, readonly string[]>> = {
-  openai: ['OPENAI_API_KEY'],
-  anthropic: ['ANTHROPIC_API_KEY'],
-  gemini: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-  vertex: [],
-  azure: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
-  groq: ['GROQ_API_KEY'],
-  mistral: ['MISTRAL_API_KEY'],
-  cohere: ['CO_API_KEY', 'COHERE_API_KEY'],
-  ollama: [],
-};
 
 export interface RunLane {
   lane: string;
@@ -70,10 +59,11 @@ function lanesFor(manifest: Manifest, env: Environment): NamedLane[] {
     lanesOfProvider(provider, names),
   );
   const isSet = (name: string): boolean => (env[name] ?? '') !== '';
-  const vendors = Object.entries(VENDOR_LANES).flatMap(([id, { variables }]): NamedLane[] => {
-    const name = id as VendorLaneName;
-    const own = [...KEYS[name], ...variables.map((variable) => variable.name)];
-    return declared.includes(name) || own.some(isSet) ? [{ id: name, variable: null }] : [];
+  const vendors = Object.values<Vendor>(VENDORS).flatMap(({ keys, lane }): NamedLane[] => {
+    if (lane === undefined) return [];
+    const own = [...keys, ...lane.variables.map(({ name }) => name)];
+    const isUsed = declared.includes(lane.id) || own.some(isSet);
+    return isUsed ? [{ id: lane.id as VendorLaneName, variable: null }] : [];
   });
   const servers = (mcp?.servers ?? []).flatMap(({ name, url = '' }): NamedLane[] => {
     const reference = referenceOf(url);

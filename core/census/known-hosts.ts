@@ -1,6 +1,7 @@
 import type { HostPatterns } from '../egress/declared.ts';
 import type { LaneTarget } from '../egress/lane-use.ts';
-import { MODEL_VENDORS } from '../facts/model-vendors.ts';
+import type { Vendor } from '../vendors/vendor.ts';
+import { VENDORS } from '../vendors/vendors.ts';
 import type { KnownHosts } from './address-book.ts';
 
 /**
@@ -21,9 +22,10 @@ export function knownHostsOf(
 }
 
 /** The hosts of model vendors: the most useful names of a finding. */
-const VENDOR_HOSTS: readonly string[] = Object.values(MODEL_VENDORS).flatMap(({ baseUrl }) =>
-  baseUrl === null || baseUrl.startsWith('http://localhost') ? [] : [new URL(baseUrl).hostname],
-);
+const VENDOR_HOSTS: readonly string[] = Object.values<Vendor>(VENDORS).flatMap(({ api }) => {
+  const baseUrl = api?.baseUrl ?? null;
+  return baseUrl === null || baseUrl.startsWith('http://localhost') ? [] : [new URL(baseUrl).hostname];
+});
 
 /** The addresses of `nameserver` lines in the content of `/etc/resolv.conf`. */
 export function nameserversIn(resolvConf: string): string[] {

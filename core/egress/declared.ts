@@ -2,7 +2,7 @@ import { reportedName } from '../untrusted/reported-name.ts';
 import { declaredModelName, modelNamesOf } from '../facts/sightings.ts';
 import { parseAddress } from '../facts/address.ts';
 import { reachTargets } from '../facts/declared.ts';
-import { modelVendorOf } from '../facts/model-vendors.ts';
+import { modelVendorOf } from '../vendors/vendors.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { referenceOf } from '../manifest/references.ts';
 

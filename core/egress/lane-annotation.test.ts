@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { LANES_ANNOTATION, namedLanes, repeatedIn } from './lane-annotation.ts';
-import { AZURE_VARIABLES, lanePath, VENDOR_LANES, type VendorLane } from './lane-variables.ts';
+import { AZURE_VARIABLES } from '../vendors/azure.ts';
+import { lanePath, VENDOR_LANES } from './lane-variables.ts';
 import { NOT_REWRITTEN_REASONS, notRewrittenText, parseNotRewritten } from './not-rewritten.ts';
 
 test('an annotation names lanes of vendors, and others with their variable', () => {
@@ -33,7 +34,7 @@ test('the pattern has no backslash, because CEL and YAML read it too', () => {
   expect(LANES_ANNOTATION.source).not.toContain('\\');
 });
 
-const ROWS = Object.entries<VendorLane>(VENDOR_LANES);
+const ROWS = Object.entries(VENDOR_LANES);
 
 test('no variable belongs to two lanes', () => {
   const names = ROWS.flatMap(([, { variables }]) => variables.map(({ name }) => name));

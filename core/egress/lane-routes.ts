@@ -1,9 +1,11 @@
 import { detached } from '../untrusted/fields.ts';
 import { plainPath } from '../untrusted/plain-path.ts';
 import { setNewest } from '../untrusted/set-newest.ts';
+import { OPENAI_PREFIX, OPENAI_ROUTES } from '../vendors/openai-like.ts';
+import type { PathPrefix, WireName } from '../vendors/vendor.ts';
 import { absolutePathIn, mcpUpstreamPath } from './lane-addresses.ts';
+import { VENDOR_LANES, vendorLaneOf } from './lane-variables.ts';
 import { isVendorItself, lanePathOf, type Lane, type LaneKind } from './lanes.ts';
-import type { WireName } from './model-wire.ts';
 
 /** What a lane does with one request. */
 export interface LaneRoute {
@@ -18,79 +20,19 @@ export interface LaneRoute {
   isStream: boolean;
 }
 
-/**
- * How the clients of a kind write paths. Clients disagree about which part of the path belongs to the base URL, so a lane
- * accepts the part with and without it.
- */
-interface PathRule {
-  /** The part of the path before the resource, at the begin of a client's path. */
+/** A prefix of paths with its patterns: at the begin of a client's path, and at the end of the upstream's own path. */
+interface PathRule extends PathPrefix {
   atBegin: RegExp;
-  /** The same part at the end of the upstream's own path. */
   atEnd: RegExp;
-  /** The part that the vendor requires. */
-  canonical: string;
-  /** Resources for which the part is added if a client omits it. */
-  resources: RegExp;
-  /** true: the part is always written as the vendor requires it. */
-  isExact: boolean;
 }
 
-function rule(part: string, canonical: string, resources: RegExp, isExact = false): PathRule {
-  const [atBegin, atEnd] = [new RegExp(`^${part}(?=/|$)`), new RegExp(`(?:${part})$`)];
-  return { atBegin, atEnd, canonical, resources, isExact };
+function ruleOf(prefix: PathPrefix): PathRule {
+  const { pattern } = prefix;
+  return { ...prefix, atBegin: new RegExp(`^${pattern}(?=/|$)`), atEnd: new RegExp(`(?:${pattern})$`) };
 }
 
-const VERSION = String.raw`/v\d+(?:alpha|beta)?\d*`;
-const OPENAI = rule(VERSION, '/v1', /^\/./);
-
-const RULES: Readonly<Record<Exclude<LaneKind, 'mcp'>, PathRule>> = {
-  openai: OPENAI,
-  mistral: OPENAI,
-  compatible: OPENAI,
-  anthropic: rule(VERSION, '/v1', /^\/(?:messages|complete|models|files|skills)(?:\/|$)/),
-  gemini: rule(VERSION, '/v1beta', /^\/(?:models|tunedModels|cachedContents|files|operations)(?:\/|$)/),
-  vertex: rule(VERSION, '/v1', /^\/projects\//),
-  azure: rule('/openai', '/openai', /^\/deployments\//),
-  groq: rule('(?:/openai)?/v1', '/openai/v1', /^\/(?:chat|responses|embeddings|models|audio)(?:\/|$)/, true),
-  cohere: rule(VERSION, '/v2', /^\/(?:chat|embed|rerank)$/),
-  ollama: rule('/(?:api|v1)', '/api', /^\/(?:chat|generate|embed|tags|show)$/),
-};
-
-/** The protocol of a path at the upstream, without query and without the upstream's own path. */
-interface WireRule {
-  kinds: readonly LaneKind[];
-  /** The groups `model` and `stream` are optional. */
-  path: RegExp;
-  wire: WireName;
-}
-
-const OPENAI_LIKE: readonly LaneKind[] = ['openai', 'azure', 'groq', 'mistral', 'compatible', 'ollama'];
-/** Google and Cohere also serve OpenAI's chat completions under paths of their own. */
-const WITH_CHAT: readonly LaneKind[] = [...OPENAI_LIKE, 'gemini', 'vertex', 'cohere'];
-/** Vertex has tuned models as endpoints. */
-const GOOGLE = String.raw`/(?:models|tunedModels|endpoints)/(?<model>[^/:]+):(?:(?<stream>streamGenerateContent)|generateContent)$`;
-
-/** Azure, and gateways in its form. */
-const DEPLOYMENT = String.raw`(?:/(?:deployments|engines)/(?<model>[^/]+)(?:/.*)?)?`;
-
-const WIRE_RULES: readonly WireRule[] = [
-  {
-    kinds: WITH_CHAT,
-    path: new RegExp(`${DEPLOYMENT}/chat/completions$`),
-    wire: 'chat',
-  },
-  { kinds: OPENAI_LIKE, path: /\/responses$/, wire: 'responses' },
-  { kinds: OPENAI_LIKE, path: new RegExp(`${DEPLOYMENT}/embeddings$`), wire: 'embeddings' },
-  { kinds: ['anthropic'], path: /\/messages$/, wire: 'anthropic' },
-  { kinds: ['gemini', 'vertex'], path: new RegExp(GOOGLE), wire: 'gemini' },
-  {
-    kinds: ['vertex'],
-    path: /\/publishers\/anthropic\/models\/(?<model>[^/:]+):(?:(?<stream>streamRawPredict)|rawPredict)$/,
-    wire: 'anthropic',
-  },
-  { kinds: ['cohere'], path: /\/v2\/chat$/, wire: 'cohere' },
-  { kinds: ['ollama'], path: /\/api\/(?:chat|generate)$/, wire: 'ollama' },
-];
+const OPENAI = ruleOf(OPENAI_PREFIX);
+const RULES = new Map(Object.entries(VENDOR_LANES).map(([id, { prefix }]) => [id, ruleOf(prefix)]));
 
 /** Remembered routes, and characters of a target that is remembered. */
 const [MAX_ROUTES, MAX_TARGET] = [500, 500] as const;
@@ -146,7 +88,7 @@ function laneRoute(lane: Lane, method: string, rest: string): LaneRoute {
       upstreamPath: mcpUpstreamPath(lane.upstream, rest),
     };
   const [path, query] = splitQuery(rest);
-  const upstreamPath = absolutePathIn(path) ?? upstreamPathOf(lane, RULES[lane.kind], path);
+  const upstreamPath = absolutePathIn(path) ?? upstreamPathOf(lane, RULES.get(lane.kind) ?? OPENAI, path);
   const found = method === 'POST' ? wireOf(lane.kind, upstreamPath) : null;
   return {
     ...(found ?? { wire: null, model: null, isStream: false }),
@@ -170,18 +112,19 @@ function upstreamPathOf(lane: Lane, rules: PathRule, path: string): string {
   const part = atBegin.exec(path)?.[0] ?? null;
   const resource = part === null ? path : path.slice(part.length);
   if (atEnd.test(own)) return own + resource;
-  const vendorPath = part === null ? (resources.test(path) ? canonical : '') : isExact ? canonical : part;
+  const vendorPath =
+    part === null ? (resources.test(path) ? canonical : '') : isExact === true ? canonical : part;
   const target = own + (isVendorItself(lane) ? vendorPath + resource : path);
   return target === '' ? '/' : target;
 }
 
 function wireOf(kind: LaneKind, upstreamPath: string): Pick<LaneRoute, 'wire' | 'model' | 'isStream'> | null {
   const path = plainPath(upstreamPath);
-  for (const rule of WIRE_RULES) {
-    const match = rule.kinds.includes(kind) ? rule.path.exec(path) : null;
+  for (const { path: pattern, wire } of vendorLaneOf(kind)?.routes ?? OPENAI_ROUTES) {
+    const match = pattern.exec(path);
     if (match === null) continue;
     const { model, stream } = match.groups ?? {};
-    return { wire: rule.wire, model: model ?? null, isStream: stream !== undefined };
+    return { wire, model: model ?? null, isStream: stream !== undefined };
   }
   return null;
 }

@@ -1,27 +1,23 @@
 import { modelNamesOf, declaredModelName } from '../facts/sightings.ts';
 import type { EgressFacts, ReportedCalls } from '../facts/egress-facts.ts';
-import { modelVendorOf, VENDOR_ALIASES } from '../facts/model-vendors.ts';
 import type { Manifest } from '../manifest/manifest.ts';
+import { modelVendorOf, vendorNameOf } from '../vendors/vendors.ts';
 import { hostPortOf, parseAddress } from '../facts/address.ts';
 import { addressesOf, hostName, isDeclaredHost, listedHostsOf } from './declared.ts';
+import { vendorLaneOf, vendorOfLane } from './lane-variables.ts';
 import type { Lane } from './lanes.ts';
 
 /** Reported calls from which on an unused lane is not a coincidence, such as a call in flight. */
 const MIN_REPORTED = 3;
 
-/** The lanes of a vendor, where they are not named after the vendor. */
-const LANES: Readonly<Record<string, readonly string[]>> = { google: ['gemini', 'vertex'] };
-
 /** Lanes through which models of other vendors can be called, too. */
 const isGateway = (lane: string): boolean =>
-  lane === 'azure' || lane === 'vertex' || lane.startsWith('compatible:');
+  vendorLaneOf(lane)?.isGateway === true || lane.startsWith('compatible:');
 
-/** The lanes that are named after the vendor. */
+/** The lanes of the vendor, and those that also serve its models. */
 function lanesOfVendor(provider: string, lanes: readonly string[]): readonly string[] {
-  const folded = provider.trim().toLowerCase();
-  const vendor = Object.hasOwn(VENDOR_ALIASES, folded) ? (VENDOR_ALIASES[folded] ?? folded) : folded;
-  const names = Object.hasOwn(LANES, vendor) ? (LANES[vendor] ?? []) : [vendor];
-  return lanes.filter((lane) => names.includes(lane));
+  const vendor = vendorNameOf(provider);
+  return lanes.filter((lane) => vendorOfLane(lane) === vendor || vendorLaneOf(lane)?.alsoOf === vendor);
 }
 
 /** The lanes that would see the calls of a provider's models. A lane `compatible:<name>` can belong to any vendor. */

@@ -1,4 +1,11 @@
-import { MAX_LANES, NAMED_LANE_KINDS, VENDOR_LANES, type VendorLaneName } from './lane-variables.ts';
+import type { ErrorFamily } from '../vendors/vendor.ts';
+import {
+  MAX_LANES,
+  NAMED_LANE_KINDS,
+  VENDOR_LANES,
+  vendorLaneOf,
+  type VendorLaneName,
+} from './lane-variables.ts';
 
 /**
  * The lanes: paths of the sidecar on loopback, each in front of one vendor of models or one MCP server. An agent reaches its
@@ -7,23 +14,13 @@ import { MAX_LANES, NAMED_LANE_KINDS, VENDOR_LANES, type VendorLaneName } from '
 export type LaneKind = VendorLaneName | (typeof NAMED_LANE_KINDS)[number];
 
 /** The form of errors that the clients of a lane understand. */
-export type LaneFamily = 'openai' | 'anthropic' | 'gemini' | 'cohere' | 'ollama' | 'mcp';
+export type LaneFamily = ErrorFamily | 'mcp';
 
-export const FAMILIES: Readonly<Record<LaneKind, LaneFamily>> = {
-  openai: 'openai',
-  anthropic: 'anthropic',
-  gemini: 'gemini',
-  vertex: 'gemini',
-  azure: 'openai',
-  groq: 'openai',
-  mistral: 'openai',
-  cohere: 'cohere',
-  ollama: 'ollama',
-  compatible: 'openai',
-  mcp: 'mcp',
-};
+const KINDS = [...Object.keys(VENDOR_LANES), ...NAMED_LANE_KINDS] as LaneKind[];
 
-const KINDS = Object.keys(FAMILIES) as LaneKind[];
+/** The form of the errors of a lane. A lane with a name has OpenAI's API, or is an MCP server. */
+export const familyOf = (kind: LaneKind): LaneFamily =>
+  kind === 'mcp' ? 'mcp' : (vendorLaneOf(kind)?.errors ?? 'openai');
 
 export interface Lane {
   /** `openai`, `compatible:corp`, `mcp:files`. */
@@ -102,6 +99,6 @@ function problemOf(lanes: readonly Pick<Lane, 'id'>[]): { problem: string } | nu
 
 /** Whether the lane leads to the vendor itself, not to a gateway. */
 export function isVendorItself({ kind, upstream }: Lane): boolean {
-  const address = kind === 'compatible' || kind === 'mcp' ? null : VENDOR_LANES[kind].upstream;
+  const address = vendorLaneOf(kind)?.upstream ?? null;
   return address !== null && new URL(address).origin === upstream.origin;
 }

@@ -1,12 +1,7 @@
+import type { WireName } from '../vendors/vendor.ts';
 import type { ShortJson } from './short-json.ts';
 
-/**
- * How the egress lanes read and change the traffic between an agent and a vendor of models. Each protocol is one `ModelWire`
- * (`core/egress/wires`). A wire is pure: it gets parsed JSON or frames and returns facts, JSON or frames. It never throws, and
- * it returns what it does not understand unchanged.
- */
-export const WIRES = ['chat', 'responses', 'embeddings', 'anthropic', 'gemini', 'cohere', 'ollama'] as const;
-export type WireName = (typeof WIRES)[number];
+export type { WireName };
 
 /** A parsed JSON object from outside. Read its members with `own` (`core/untrusted/fields.ts`). */
 export type Json = Readonly<Record<string, unknown>>;
@@ -81,7 +76,11 @@ export interface FilterOptions {
   removeUsage: boolean;
 }
 
-/** Reads and writes one protocol. */
+/**
+ * How the egress lanes read and change the traffic between an agent and a vendor of models, for one protocol (`core/egress/wires`). A
+ * wire is pure: it gets parsed JSON or frames and returns facts, JSON or frames. It never throws, and it returns what it does not
+ * understand unchanged.
+ */
 export interface ModelWire {
   name: WireName;
   /** `model` and `isStream`: from the path, where the vendor has them there (Gemini; the model of Azure deployments). */

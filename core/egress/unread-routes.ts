@@ -1,14 +1,20 @@
+import type { UnreadVendorRoutes } from '../vendors/vendor.ts';
+import { VENDOR_UNREAD } from '../vendors/vendors.ts';
+import { VENDOR_LANES } from './lane-variables.ts';
 import type { LaneKind } from './lanes.ts';
 
-/** Routes of vendors that lanes know and do not read, in every mode. Placeholders are in braces. */
-export interface UnreadRoutes {
-  what: string;
+/** Routes of vendors that lanes know and do not read, in every mode. */
+export interface UnreadRoutes extends UnreadVendorRoutes {
   lanes: readonly LaneKind[];
-  /** Method and path at the vendor. */
-  routes: readonly string[];
 }
 
-const LIKE_OPENAI: readonly LaneKind[] = ['openai', 'groq', 'mistral', 'compatible'];
+/** The lanes of vendors with a public address and OpenAI's API only. */
+const LIKE_OPENAI: readonly LaneKind[] = [
+  ...Object.values(VENDOR_LANES).flatMap(({ id, errors, upstream }) =>
+    errors === 'openai' && upstream !== null ? [id as LaneKind] : [],
+  ),
+  'compatible',
+];
 
 export const UNREAD_ROUTES: readonly UnreadRoutes[] = [
   {
@@ -52,53 +58,8 @@ export const UNREAD_ROUTES: readonly UnreadRoutes[] = [
     lanes: [...LIKE_OPENAI, 'ollama'],
     routes: ['POST /v1/messages'],
   },
-  {
-    what: 'texts, media, agents and files of Azure',
-    lanes: ['azure'],
-    routes: [
-      ...['POST /openai/deployments/{deployment}/completions', 'POST /openai/assistants'],
-      ...['POST /openai/deployments/{deployment}/images/generations', 'POST /openai/files'],
-      ...['POST /openai/deployments/{deployment}/audio/transcriptions', 'GET /openai/models'],
-    ],
-  },
-  {
-    what: 'batches, counts of tokens and files of Anthropic',
-    lanes: ['anthropic'],
-    routes: [
-      ...['POST /v1/messages/batches', 'POST /v1/messages/count_tokens', 'POST /v1/complete'],
-      ...['POST /v1/files', 'GET /v1/models'],
-    ],
-  },
-  {
-    what: 'embeddings, media, batches, caches and files of Gemini',
-    lanes: ['gemini'],
-    routes: [
-      ...['POST /v1beta/models/{model}:embedContent', 'POST /v1beta/models/{model}:batchGenerateContent'],
-      ...['POST /v1beta/models/{model}:countTokens', 'POST /v1beta/models/{model}:predict'],
-      ...['POST /v1beta/cachedContents', 'POST /v1beta/files', 'GET /v1beta/models'],
-    ],
-  },
-  {
-    what: 'predictions, batches and caches of Vertex, and models of other publishers',
-    lanes: ['vertex'],
-    routes: [
-      ...['POST /v1/projects/{project}/locations/{location}/publishers/google/models/{model}:predict'],
-      ...['POST /v1/projects/{project}/locations/{location}/publishers/mistralai/models/{model}:rawPredict'],
-      ...['POST /v1/projects/{project}/locations/{location}/batchPredictionJobs'],
-      ...['POST /v1/projects/{project}/locations/{location}/cachedContents'],
-    ],
-  },
-  {
-    what: 'embeddings, scores and the older API of Cohere',
-    lanes: ['cohere'],
-    routes: ['POST /v2/embed', 'POST /v2/rerank', 'POST /v1/chat', 'POST /v1/generate', 'GET /v1/models'],
-  },
-  {
-    what: 'embeddings and models of Ollama',
-    lanes: ['ollama'],
-    routes: [
-      ...['POST /api/embed', 'POST /api/show', 'POST /api/pull', 'POST /api/create'],
-      ...['GET /api/tags', 'GET /api/ps'],
-    ],
-  },
+  ...Object.entries(VENDOR_UNREAD).map(([lane, { what, routes }]) => ({
+    ...{ what, routes },
+    lanes: [lane as LaneKind],
+  })),
 ];

@@ -1,18 +1,16 @@
 import { parseBaseUrl, type BaseUrl } from '../egress/base-url.ts';
 import type { NamedLane } from '../egress/lane-annotation.ts';
-import {
-  AZURE_VARIABLES,
-  lanePath,
-  VENDOR_LANES,
-  type LaneId,
-  type VendorLane,
-  type VendorLaneName,
-} from '../egress/lane-variables.ts';
+import { lanePath, VENDOR_LANES, type LaneId, type VendorLaneName } from '../egress/lane-variables.ts';
 import type { NotRewritten } from '../egress/not-rewritten.ts';
 import { isRecord } from '../untrusted/fields.ts';
+import { AZURE_VARIABLES } from '../vendors/azure.ts';
+import type { VendorLane } from '../vendors/vendor.ts';
 import { EGRESS_PORT } from '../egress/ports.ts';
 import type { Container } from './pod.ts';
 import type { WrittenVariable } from './rewrite-variables.ts';
+
+/** What decides about the variables of a lane. */
+type LaneAddress = Pick<VendorLane, 'upstream' | 'endings' | 'variables' | 'bareHostPort'>;
 
 /** How the calls of a container get to its lanes. */
 export interface LaneRoutes {
@@ -61,7 +59,7 @@ export function routeLanes(
   const routes = lanes.map(({ id, variable }) => {
     if (variable !== null)
       return routeLane(container, id, { lane: namedLane(id, variable), port, azure: null });
-    const vendor: VendorLane = VENDOR_LANES[id as VendorLaneName];
+    const vendor = VENDOR_LANES[id as VendorLaneName];
     const variables = vendor.variables.filter(({ name }) => !claimed.has(name));
     return routeLane(container, id, { lane: { ...vendor, variables }, port, azure });
   });
@@ -73,7 +71,7 @@ export function routeLanes(
   };
 }
 
-const namedLane = (id: LaneId, name: string): VendorLane => ({
+const namedLane = (id: LaneId, name: string): LaneAddress => ({
   upstream: null,
   // The upstream of an MCP server is its endpoint, so nothing of the path stays in the variable.
   endings: id.startsWith('mcp:') ? [] : ['/v1'],
@@ -95,7 +93,7 @@ function azureOf(
 function routeLane(
   container: Container,
   id: LaneId,
-  { lane, port, azure }: { lane: VendorLane; port: number; azure: 'azure' | 'envfrom' | null },
+  { lane, port, azure }: { lane: LaneAddress; port: number; azure: 'azure' | 'envfrom' | null },
 ): LaneRoutes {
   const address = `http://127.0.0.1:${port}${lanePath(id)}`;
   const routes: LaneRoutes = { written: [], upstreams: [], notRewritten: [], problems: [] };
@@ -141,7 +139,7 @@ const isUnset = (setting: Setting): boolean =>
   setting.kind === 'absent' || (setting.kind === 'literal' && setting.value === '');
 
 /** The upstream of a lane, from the value of a variable: without the ending that belongs to the vendor's API. */
-function upstreamOf({ origin, path }: BaseUrl, id: LaneId, { upstream, endings }: VendorLane): BaseUrl {
+function upstreamOf({ origin, path }: BaseUrl, id: LaneId, { upstream, endings }: LaneAddress): BaseUrl {
   if (origin === upstream) return { origin, path: '' };
   if (id.startsWith('mcp:')) return { origin, path };
   const plain = path.replace(/\/+$/, '');

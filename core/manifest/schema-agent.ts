@@ -1,11 +1,15 @@
+import { VENDORS, type VendorName } from '../vendors/vendors.ts';
 import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
 import { anything, object, secret, text, withExamples, word, type SchemaNode } from './schema-node.ts';
 
 /** Schema of the agent's parts: metadata, model, prompts, tools, MCP servers, memory. */
 
 /** Values that several keys propose. */
-const PROVIDERS = ['openai', 'anthropic', 'google', 'mistral', 'groq', 'cohere'];
-const KEYS = ['$env:OPENAI_API_KEY', '$env:ANTHROPIC_API_KEY', '$secret:model-key'];
+const PROVIDERS: readonly VendorName[] = ['openai', 'anthropic', 'google', 'mistral', 'groq', 'cohere'];
+const KEYS = [
+  ...[VENDORS.openai, VENDORS.anthropic].map(({ keys }) => `$env:${keys[0]}`),
+  '$secret:model-key',
+];
 const STORES = ['redis', 'postgres'];
 
 export const metadata: SchemaNode = object('Identity of the agent.', {
@@ -21,10 +25,7 @@ export const metadata: SchemaNode = object('Identity of the agent.', {
 });
 
 export const model: SchemaNode = object('The language model that the agent calls.', {
-  'provider!': withExamples(
-    filled('Vendor of the model, such as openai, anthropic, google, mistral, groq, cohere.'),
-    ...PROVIDERS,
-  ),
+  'provider!': withExamples(filled(`Vendor of the model, such as ${PROVIDERS.join(', ')}.`), ...PROVIDERS),
   'id!': withExamples(
     filled('Model identifier used by the vendor, preferably a pinned version.'),
     'gpt-4.1-mini',

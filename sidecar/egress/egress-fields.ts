@@ -1,5 +1,6 @@
 import { EGRESS_CONNECT_PORT, EGRESS_PORT } from '../../core/egress/ports.ts';
 import { parseFailModes } from '../../core/egress/fail-modes.ts';
+import { VENDOR_LANES } from '../../core/egress/lane-variables.ts';
 import { parseLanes } from '../../core/egress/lanes.ts';
 import { parseNotRewritten } from '../../core/egress/not-rewritten.ts';
 import { POLICY_MODES } from '../../core/policy/engine.ts';
@@ -50,9 +51,12 @@ export const EGRESS_FIELDS = {
   CENSUS: oneOf(['off', 'on'], 'off'),
 };
 
+const VENDORS_OF_LANES = Object.keys(VENDOR_LANES)
+  .map((id) => `\`${id}\``)
+  .join(', ');
+
 export const EGRESS_SUMMARIES: Summaries<typeof EGRESS_FIELDS> = {
-  EGRESS_LANES:
-    'The egress lanes: comma-separated `lane=upstream`. Lanes: `openai`, `anthropic`, `gemini`, `vertex`, `azure`, `groq`, `mistral`, `cohere`, `ollama`, `compatible:<name>`, `mcp:<name>`. A path of the upstream is put in front. Unset: no lane, and EGRESS_PORT is closed. The injector sets it with the annotation platform.io/egress-lanes.',
+  EGRESS_LANES: `The egress lanes: comma-separated \`lane=upstream\`. Lanes: ${VENDORS_OF_LANES}, \`compatible:<name>\`, \`mcp:<name>\`. A path of the upstream is put in front. Unset: no lane, and EGRESS_PORT is closed. The injector sets it with the annotation platform.io/egress-lanes.`,
   EGRESS_PORT: 'The port of the egress lanes on 127.0.0.1 and ::1.',
   EGRESS_MODE:
     'The effect of a policy denial on a lane: `track` records it, `enforce` stops the call, `off` evaluates no policy. Unset: the value of POLICY_PROXY_MODE.',

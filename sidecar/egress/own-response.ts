@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { FAILURE_BODIES, type LaneFailure } from '../../core/egress/failure-bodies.ts';
-import { FAMILIES, type Lane } from '../../core/egress/lanes.ts';
+import { familyOf, type Lane } from '../../core/egress/lanes.ts';
 import { withViolations } from '../policy/violation-answer.ts';
 import { problemBody, type ProblemResponse } from '../proxy/problem-response.ts';
 import type { OwnResponse } from './lane-call.ts';
@@ -41,7 +41,7 @@ export const FAILURES: Readonly<Record<FailureKind, LaneFailure>> = {
 
 export function failureOf({ kind }: Lane, failure: FailureKind): OwnResponse {
   const row = FAILURES[failure];
-  const body = JSON.stringify(FAILURE_BODIES[FAMILIES[kind]](row));
+  const body = JSON.stringify(FAILURE_BODIES[familyOf(kind)](row));
   const retry = failure === 'overload' ? ['Retry-After', '1'] : [];
   return { status: row.status, headers: ['Content-Type', 'application/json', ...retry], body };
 }

@@ -1,4 +1,5 @@
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
+import { vendorLaneOf } from '../../core/egress/lane-variables.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { Json, ModelWire } from '../../core/egress/model-wire.ts';
 import { exactJson } from '../../core/egress/wires/exact-json.ts';
@@ -7,9 +8,6 @@ import type { RefusedOptions } from './refused-options.ts';
 
 /** Statuses with which servers refuse an unknown option. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 415, 422]);
-
-/** The first version of the API of Azure with `stream_options`. */
-const AZURE_WITH_OPTIONS = '2024-09-01';
 
 /** The option of one request that makes the vendor state the usage of a stream. */
 export class UsageOption {
@@ -59,9 +57,10 @@ export class UsageOption {
   }
 }
 
-/** Mistral rejects unknown options, and states the usage always. */
+/** Whether the vendor is known to refuse the option. */
 function rejectsOptions({ kind }: Lane, path: string): boolean {
-  if (kind !== 'azure') return kind === 'mistral';
-  const [, version = AZURE_WITH_OPTIONS] = /[?&]api-version=(\d{4}-\d{2}-\d{2})/.exec(path) ?? [];
-  return version < AZURE_WITH_OPTIONS;
+  const option = vendorLaneOf(kind)?.usageOption;
+  if (option === undefined || option === 'not-accepted') return option !== undefined;
+  const [, version = option.since] = /[?&]api-version=(\d{4}-\d{2}-\d{2})/.exec(path) ?? [];
+  return version < option.since;
 }

@@ -1,3 +1,4 @@
+import { VENDOR_CODE } from '../../../core/vendors/vendors.ts';
 import type { Found } from '../finding.ts';
 import type { ImportRow } from '../row.ts';
 
@@ -12,19 +13,10 @@ const framework = (name: string, language: Language, pattern: RegExp): ImportRow
 
 /** Frameworks and client libraries for models. */
 const FRAMEWORKS: readonly ImportRow[] = [
-  framework('openai', 'any', /^openai(?:[./]|$)/),
-  framework('anthropic', 'python', /^anthropic(?:\.|$)/),
-  framework('anthropic', 'javascript', /^@anthropic-ai\/(?:sdk|bedrock-sdk|vertex-sdk)(?:\/|$)/),
-  framework('claude-agent-sdk', 'any', /^(?:claude_agent_sdk|@anthropic-ai\/claude-agent-sdk)(?:[./]|$)/),
-  framework(
-    'google-genai',
-    'any',
-    /^(?:google\.genai|@google\/genai|google\.generativeai|@google\/generative-ai)(?:[./]|$)/,
+  ...Object.values(VENDOR_CODE).flatMap(({ libraries = [] }) =>
+    libraries.map(({ name, language, imports }) => framework(name, language, imports)),
   ),
-  framework('mistral', 'any', /^(?:mistralai|@mistralai\/mistralai)(?:[./]|$)/),
-  framework('cohere', 'any', /^cohere(?:-ai)?(?:[./]|$)/),
-  framework('groq', 'any', /^groq(?:-sdk)?(?:[./]|$)/),
-  framework('ollama', 'any', /^ollama(?:[./]|$)/),
+  framework('claude-agent-sdk', 'any', /^(?:claude_agent_sdk|@anthropic-ai\/claude-agent-sdk)(?:[./]|$)/),
   framework('litellm', 'python', /^litellm(?:\.|$)/),
   framework('langgraph', 'any', /^(?:langgraph(?:\.|$)|@langchain\/langgraph)/),
   framework('langchain', 'any', /^(?:langchain(?:[_./]|$)|@langchain\/(?!langgraph))/),

@@ -1,8 +1,9 @@
+import { VENDOR_CODE } from '../../../core/vendors/vendors.ts';
 import type { Call, Code } from '../code.ts';
 import type { ModelFound } from '../finding.ts';
 import { callOf, type CallRow } from '../row.ts';
 import { optionOf } from '../values.ts';
-import { providerAtUrl, splitModel } from '../vendors.ts';
+import { providerAtUrl, splitModel, VENDOR_NAMES } from '../vendors.ts';
 
 type Keys = readonly (string | number)[];
 
@@ -73,51 +74,30 @@ function constructorOf({ source, value }: Call, code: Code): Pick<Call, 'source'
   return created === null || assigned === null ? null : { source: assigned.source, args: created.args };
 }
 
-/** A method of a vendor's client, also if the origin of the client is not known. */
-function method(framework: string, modules: string, path: string, vendor: string): CallRow {
-  return {
-    framework,
+const VENDOR_ROWS = Object.entries(VENDOR_CODE);
+
+/** Methods of the clients of vendors, also if the origin of the client is not known. */
+const METHODS: readonly CallRow[] = VENDOR_ROWS.flatMap(([vendor, { methods = [] }]) =>
+  methods.map(({ library = vendor, modules, path }): CallRow => ({
+    framework: library,
     language: 'any',
     name: new RegExp(`^(?:${modules})?:(?:.*\\.)?${path}$`),
     needs: new RegExp(`^(?:${modules})(?:/|$)`),
     read: model(vendor),
-  };
-}
+  })),
+);
+
+const CONSTRUCTORS: readonly CallRow[] = VENDOR_ROWS.flatMap(([vendor, { constructors = [] }]) =>
+  constructors.map(({ library, language, name, ids }): CallRow => ({
+    ...{ framework: library, language, name },
+    read: model(vendor, ids),
+  })),
+);
 
 /** The client libraries of vendors. The first row that matches a call decides. */
 const CLIENTS: readonly CallRow[] = [
-  method('openai', 'openai', '(?:chat\\.completions|responses)\\.(?:create|parse|stream|runTools)', 'openai'),
-  method('groq', 'groq|groq-sdk', 'chat\\.completions\\.create', 'groq'),
-  method('together', 'together|together-ai', 'chat\\.completions\\.create', 'together'),
-  method(
-    'anthropic',
-    'anthropic|@anthropic-ai/[\\w-]*sdk',
-    'messages\\.(?:create|stream|parse|tool_runner|toolRunner)',
-    'anthropic',
-  ),
-  method(
-    'google-genai',
-    'google|google\\.genai|@google/genai',
-    'models\\.generate_?[cC]ontent(?:_?[sS]tream)?',
-    'google',
-  ),
-  method('google-generativeai', '@google/generative-ai', 'getGenerativeModel', 'google'),
-  method('mistral', 'mistralai|@mistralai/mistralai', 'chat\\.(?:complete|stream)(?:_async)?', 'mistral'),
-  method('cohere', 'cohere|cohere-ai', 'chat(?:_stream|Stream)?', 'cohere'),
-  method('ollama', 'ollama', '(?:chat|generate)', 'ollama'),
-  method('bedrock', 'boto3|aioboto3', '(?:converse|invoke_model)\\w*', 'bedrock'),
-  {
-    framework: 'bedrock',
-    language: 'javascript',
-    name: /^@aws-sdk\/client-bedrock-runtime:(?:Converse|InvokeModel)\w*Command$/,
-    read: model('bedrock'),
-  },
-  {
-    framework: 'google-generativeai',
-    language: 'python',
-    name: /^google\.generativeai:GenerativeModel$/,
-    read: model('google', ['model_name', 0]),
-  },
+  ...METHODS,
+  ...CONSTRUCTORS,
   {
     framework: 'litellm',
     language: 'python',
@@ -126,29 +106,22 @@ const CLIENTS: readonly CallRow[] = [
   },
 ];
 
-/** Chat models of LangChain, by vendor. */
-const LANGCHAIN_CLASSES: readonly (readonly [name: string, vendor: string])[] = [
-  ['ChatOpenAI', 'openai'],
-  ['AzureChatOpenAI', 'azure'],
-  ['ChatAnthropic', 'anthropic'],
-  ['ChatGoogleGenerativeAI', 'google'],
-  ['ChatVertexAI', 'vertex'],
-  ['ChatMistralAI', 'mistral'],
-  ['ChatGroq', 'groq'],
-  ['ChatCohere', 'cohere'],
-  ['ChatOllama', 'ollama'],
-  ['ChatBedrock(?:Converse)?', 'bedrock'],
-  ['ChatDeepSeek', 'deepseek'],
-  ['ChatXAI', 'xai'],
-  ['ChatTogether', 'together'],
-];
-
-const LANGCHAIN: readonly CallRow[] = LANGCHAIN_CLASSES.map(([name, vendor]): CallRow => ({
-  framework: 'langchain',
-  language: 'any',
-  name: new RegExp(`^@?langchain[\\w./-]*:${name}$`),
-  read: model(vendor, [...MODEL, 'azure_deployment', 'deployment_name', 'azureOpenAIApiDeploymentName', 0]),
-}));
+/** Chat models of LangChain. */
+const LANGCHAIN: readonly CallRow[] = VENDOR_ROWS.flatMap(([vendor, { langchain }]): CallRow[] =>
+  langchain === undefined
+    ? []
+    : [
+        {
+          framework: 'langchain',
+          language: 'any',
+          name: new RegExp(`^@?langchain[\\w./-]*:${langchain}$`),
+          read: model(vendor, [
+            ...MODEL,
+            ...['azure_deployment', 'deployment_name', 'azureOpenAIApiDeploymentName', 0],
+          ]),
+        },
+      ],
+);
 
 /** A call whose model id has the vendor in front, such as `openai:gpt-4o` or `openai/gpt-4o`, or a known name. */
 const prefixed = (framework: string, name: RegExp, ids: Keys): CallRow => ({
@@ -189,31 +162,24 @@ const classOf = (framework: string, name: RegExp, ids: Keys): CallRow => ({
   },
 });
 
+/** A pattern with `VENDOR` in place of the names of all vendors. */
+const ofVendor = (pattern: RegExp): RegExp => new RegExp(pattern.source.replace('VENDOR', VENDOR_NAMES));
+
 const CLASSES: readonly CallRow[] = [
-  classOf('autogen', /^autogen_ext\.models\.(openai|anthropic|ollama|azure)[\w.]*:\w+ChatCompletionClient$/, [
-    'model',
+  classOf('autogen', ofVendor(/^autogen_ext\.models\.(VENDOR)[\w.]*:\w+ChatCompletionClient$/), ['model']),
+  classOf('pydantic-ai', ofVendor(/^pydantic_ai\.models\.(VENDOR)[\w.]*:\w+Model$/), ['model_name', 0]),
+  classOf('llama-index', ofVendor(/^llama_index\.llms\.(VENDOR)\w*(?:\.\w+)*:\w+$/), [
+    ...['model', 'model_name', 'engine', 0],
   ]),
-  classOf(
-    'pydantic-ai',
-    /^pydantic_ai\.models\.(openai|anthropic|google|gemini|groq|mistral|cohere|bedrock|xai)[\w.]*:\w+Model$/,
-    ['model_name', 0],
-  ),
-  classOf(
-    'llama-index',
-    /^llama_index\.llms\.(openai|azure_openai|anthropic|google_genai|gemini|groq|mistralai|cohere|ollama|bedrock_converse|deepseek)\w*(?:\.\w+)*:\w+$/,
-    ['model', 'model_name', 'engine', 0],
-  ),
-  classOf('llama-index', /^@llamaindex\/(openai|anthropic|google|gemini|groq|mistral|ollama):\w+$/, [
-    'model',
-  ]),
-  classOf('agno', /^agno\.models\.(openai|anthropic|google|groq|mistral|cohere|ollama|deepseek)[\w.]*:\w+$/, [
-    'id',
-  ]),
+  classOf('llama-index', ofVendor(/^@llamaindex\/(VENDOR):\w+$/), ['model']),
+  classOf('agno', ofVendor(/^agno\.models\.(VENDOR)[\w.]*:\w+$/), ['id']),
   classOf('smolagents', /^smolagents:(OpenAI|AzureOpenAI)(?:Server)?Model$/, ['model_id', 0]),
   classOf('haystack', /^haystack[\w.]*:(OpenAI|AzureOpenAI)(?:Chat)?Generator$/, ['model']),
   classOf(
     'ai-sdk',
-    /^@ai-sdk\/(openai|anthropic|google|groq|mistral|cohere|xai|deepseek|togetherai|azure|amazon-bedrock):(?:create\w+\(\)|\w+)(?:\.(?:chat|responses|completion|languageModel|messages))?$/,
+    ofVendor(
+      /^@ai-sdk\/(VENDOR):(?:create\w+\(\)|\w+)(?:\.(?:chat|responses|completion|languageModel|messages))?$/,
+    ),
     [0],
   ),
 ];
