@@ -18,6 +18,7 @@ import { reviewPage } from './generate-evasion-tables.ts';
 import { frameworksPage } from './generate-framework-pages.ts';
 import { logMessagesReferencePage } from './generate-log-messages-page.ts';
 import { terminalRecording } from './generate-terminal.ts';
+import { PYTHON_PROBES, pythonProbes } from './generate-python-vendors.ts';
 import { metricsReferencePage } from './generate-metrics-page.ts';
 import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
 
@@ -31,6 +32,7 @@ const GENERATED: Generated[] = [
   { file: 'core/manifest/validate.generated.ts', content: validatorModule },
   { file: 'core/manifest/agent.schema.generated.json', content: publishedSchema },
   { file: 'authoring/scaffold/templates.generated.ts', content: scaffoldTemplates },
+  { file: PYTHON_PROBES, content: pythonProbes },
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
   { file: 'docs/reference/annotations.md', content: annotationsReferencePage },
   { file: 'docs/reference/agentobservation.md', content: observationReferencePage },

@@ -250,40 +250,44 @@ def _judge_postgres(received: bytes) -> str | None:
     return _POSTGRES_DOWN.get(next((field[1:] for field in fields if field.startswith("C")), ""), "")
 
 
-# Base URLs of the APIs.
+# Generated from core/vendors.
 _BASE_URLS = {
     "openai": "https://api.openai.com/v1",
-    "mistral": "https://api.mistral.ai/v1",
+    "anthropic": "https://api.anthropic.com",
+    "google": "https://generativelanguage.googleapis.com",
     "groq": "https://api.groq.com/openai/v1",
+    "mistral": "https://api.mistral.ai/v1",
     "cohere": "https://api.cohere.com/v1",
+    "ollama": "http://localhost:11434/v1",
     "deepseek": "https://api.deepseek.com",
     "xai": "https://api.x.ai/v1",
     "together": "https://api.together.xyz/v1",
     "openrouter": "https://openrouter.ai/api/v1",
-    "ollama": "http://localhost:11434/v1",
-    "anthropic": "https://api.anthropic.com",
-    "google": "https://generativelanguage.googleapis.com",
 }
-# Set by the egress lanes.
-_LANES = {"google": "GOOGLE_GEMINI_BASE_URL", "cohere": "CO_API_URL"}
+_CLIENTS = {
+    "google": ("GOOGLE_GEMINI_BASE_URL", ""),
+    "cohere": ("CO_API_URL", "/v1"),
+}
+_VARIABLES = {
+    "azure": "AZURE_OPENAI_ENDPOINT",
+}
 _OPENAI: Vendor = ("/models", "authorization", {}, ())
 _OTHERS: dict[str, Vendor] = {
     "anthropic": ("/v1/models", "x-api-key", {"anthropic-version": "2023-06-01"}, ()),
-    # Google rejects an invalid key with 400.
     "google": ("/v1beta/models", "x-goog-api-key", {}, (400,)),
-    # The model list is public there, so it does not verify the key.
-    "openrouter": ("/key", "authorization", {}, ()),
     "azure": ("/openai/models?api-version=2024-10-21", "api-key", {}, ()),
+    "openrouter": ("/key", "authorization", {}, ()),
 }
 _ALIASES = {
     "gemini": "google",
     "google-genai": "google",
+    "azure-openai": "azure",
     "mistralai": "mistral",
     "x-ai": "xai",
     "grok": "xai",
     "togetherai": "together",
-    "azure-openai": "azure",
 }
+# End of the generated part.
 
 
 def model_reach(model: Any, references: References) -> Reach:
@@ -293,11 +297,12 @@ def model_reach(model: Any, references: References) -> Reach:
     name = _ALIASES.get(folded, folded)
     base = _BASE_URLS.get(name)
     path, key_header, headers, rejected = _OTHERS.get(name, _OPENAI)
-    variable = "AZURE_OPENAI_ENDPOINT" if name == "azure" else plain_name(name) + "_BASE_URL"
+    variable = _VARIABLES.get(name, plain_name(name) + "_BASE_URL")
     given = references.env.get(variable)
-    lane = references.env.get(_LANES.get(name, ""))
+    client, end = _CLIENTS.get(name, ("", ""))
+    lane = references.env.get(client)
     if lane and not given:
-        variable, given = _LANES[name], lane.rstrip("/") + "/v1" * (name == "cohere")
+        variable, given = client, lane.rstrip("/") + end
     if not given and base is None:
         return "unknown", f"no API address is known for provider {provider}: set {variable}"
     url = http_url((given or base or "").rstrip("/") + path)
