@@ -16,6 +16,7 @@ describe('the price of a model', () => {
     ['behind a gateway', {}, 'anthropic/claude-haiku-4-5', [1, 'default']],
     ['of a smaller variant', {}, 'gpt-4o-mini', [0.15, 'default']],
     ['that nothing gives', {}, 'my-model', null],
+    ['of a model of xAI behind a gateway', {}, 'xai/grok-4.5', [2, 'default']],
     ['from the manifest', { prices: { 'my-model': { input: 7, output: 8 } } }, 'my-model', [7, 'manifest']],
     [
       'from the manifest, dated',

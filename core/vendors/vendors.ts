@@ -60,6 +60,7 @@ export const VENDOR_PRICES: readonly VendorPrices[] = [
   google.prices,
   mistral.prices,
   cohere.prices,
+  xai.prices,
 ];
 
 /** What the lanes of vendors with an API of their own do not read. */

@@ -12,6 +12,7 @@ const KEYS: Readonly<Record<ClientRow['lane'], readonly string[]>> = {
   groq: ['GROQ_API_KEY'],
   mistral: ['MISTRAL_API_KEY'],
   cohere: ['CO_API_KEY', 'COHERE_API_KEY'],
+  xai: ['XAI_API_KEY'],
   ollama: [],
   'compatible:corp': ['LLM_KEY'],
 };

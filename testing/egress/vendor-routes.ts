@@ -36,6 +36,7 @@ export const VENDOR_ROUTES: readonly VendorRoute[] = [
   { host: AZURE_HOST, path: /^\/openai\/deployments\/(?<model>[^/]+)\/chat\/completions$/, wire: CHAT },
   { host: 'api.groq.com', path: /^\/openai\/v1\/chat\/completions$/, wire: CHAT },
   { host: 'api.mistral.ai', path: /^\/v1\/chat\/completions$/, wire: MISTRAL },
+  { host: 'api.x.ai', path: /^\/v1\/chat\/completions$/, wire: CHAT },
   { host: 'api.cohere.com', path: /^\/v2\/chat$/, wire: COHERE },
   { host: GATEWAY_HOST, path: /^\/llm\/v1\/chat\/completions$/, wire: CHAT },
   { host: null, path: /^\/api\/chat$/, wire: OLLAMA },
