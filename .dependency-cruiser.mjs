@@ -67,7 +67,7 @@ export default {
       comment:
         'authoring/ writes and compares manifests and files: like core/, which it may import, without clock, environment, network and files.',
       from: { path: '^(?:testing/planted/)?authoring/', pathNot: '\\.test\\.ts$' },
-      to: { pathNot: '^(core|authoring)/|^node_modules/(yaml|diff)/' },
+      to: { pathNot: '^(core|authoring)/|^node_modules/(yaml|diff|@lezer)/' },
     },
     {
       name: 'kubernetes-client-under-kube',

@@ -22,6 +22,7 @@ const PROCESSES = {
   'cli/cluster': 'cli-cluster',
   'llm/sdk': 'llm-sdk',
   'cli/mcp': 'cli-mcp',
+  'authoring/scan/parsers': 'cli-parsers',
   'examples/agents': 'example-agents',
 };
 
@@ -41,22 +42,22 @@ const common = {
 
 /**
  * Files that a bundle loads only when it needs them, by their source. run.js has all commands, and the compile cache applies to it.
- * The cluster commands, the MCP server and the SDKs of the LLM vendors are bundles of their own, because they are larger than the rest.
+ * The cluster commands, the MCP server and the SDKs of the LLM vendors are bundles of their own, because they are larger than the rest,
+ * and so are the parsers of the scan.
  */
 const LOADED_LATE = [
   { source: /\/cluster\/main\.ts$/, path: '../cli-cluster/main.js' },
   { source: /\/mcp\/main\.ts$/, path: '../cli-mcp/main.js' },
   { source: /\/sdk\/main\.ts$/, path: '../llm-sdk/main.js' },
+  { source: /\/parsers\/main\.ts$/, path: '../cli-parsers/main.js', kind: 'import-statement' },
   { source: /^\.\/run\.ts$/, path: './run.js' },
 ];
 
 const loadsLate = {
   name: 'loads-late',
   setup: ({ onResolve }) => {
-    for (const { source, path } of LOADED_LATE)
-      onResolve({ filter: source }, ({ kind }) =>
-        kind === 'dynamic-import' ? { path, external: true } : undefined,
-      );
+    for (const { source, path, kind = 'dynamic-import' } of LOADED_LATE)
+      onResolve({ filter: source }, (found) => (found.kind === kind ? { path, external: true } : undefined));
   },
 };
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Code } from './code.ts';
 import { collect } from './collect.ts';
-import { valueAt } from './values.ts';
 
 /** A repository of files by path. */
 const codeOf = (files: Record<string, string>): Code =>
@@ -178,8 +177,8 @@ describe('environment variables', () => {
 });
 
 test('values deeper than the stack are unknown', () => {
-  const { sources } = codeOf({ 'a.py': `x = ${'['.repeat(50_000)}` });
-  expect(valueAt(sources[0]!, 2).kind).toBe('list');
+  const code = codeOf({ 'a.py': `x = ${'['.repeat(50_000)}${']'.repeat(50_000)}` });
+  expect(code.assigned(code.sources[0]!, 'x')?.value.kind).toBe('list');
 });
 
 test.each<[string, string]>([

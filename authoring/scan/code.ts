@@ -1,9 +1,10 @@
+import type { SyntaxNode } from '@lezer/common';
 import { assignmentsOf, classesOf, functionsOf, type ClassDeclaration } from './declarations.ts';
 import type { FunctionDeclaration } from './declarations.ts';
 import { accessOf, environmentOf, type Environment } from './environment.ts';
 import { importsOf, type Imports } from './imports.ts';
-import { isTest, placeOf, sourceOf, wordAt, type Place, type Source, type SourceFile } from './source.ts';
-import { optionOf, primaryAt, valueAt, type Arguments, type CallValue, type Value } from './values.ts';
+import { isTest, placeOf, sourceOf, type Place, type Source, type SourceFile } from './source.ts';
+import { optionOf, valueOf, type Arguments, type CallValue, type Value } from './values.ts';
 
 /** What is known of a value: its text, the environment variable that sets it, or both if the text is the default. */
 export interface Setting {
@@ -31,8 +32,6 @@ const MAX_STEPS = 8;
 const MAX_PATH = 400;
 const CAST =
   /(?:^|[:.])(?:int|float|str|Number|parseInt|parseFloat|String|Path|PurePath|URL|SecretStr|HttpUrl|Field|default)$/;
-const NO_HEAD = /^(?:new|await|def|function|class|import|from)$/;
-const AFTER_NO_CALL = /^(?:\.|\?\.|def|function|class|@)$/;
 
 /** Whether a file is the module of this name: `models.ts`, `models/index.ts` or `models/__init__.py`. */
 const isNamed = ({ path }: Source, name: string): boolean =>
@@ -50,7 +49,7 @@ export class Code {
   readonly classes: readonly Declared<ClassDeclaration>[];
   readonly #functions: ReadonlyMap<string, Declared<FunctionDeclaration>[]>;
   readonly #imports = new Map<Source, Imports>();
-  readonly #assignments = new Map<Source, ReadonlyMap<string, readonly number[]>>();
+  readonly #assignments = new Map<Source, ReadonlyMap<string, readonly SyntaxNode[]>>();
   readonly #values = new Map<Source, Map<number, Value>>();
   #calls: readonly Call[] | null = null;
 
@@ -84,25 +83,14 @@ export class Code {
   /** Every call, those inside of other calls included. */
   calls(): readonly Call[] {
     this.#calls ??= this.sources.flatMap((source) =>
-      [...source.tokens.keys()].flatMap((at) => this.#callsFrom(source, at)),
+      source.nodes.flatMap((node) => {
+        const value = /^(?:Call|New)Expression$/.test(node.name) ? valueOf(source, node) : null;
+        if (value?.kind !== 'call') return [];
+        const { path, args, open } = value;
+        return [{ source, name: this.qualify(source, path), value, args, place: placeOf(source, open) }];
+      }),
     );
     return this.#calls;
-  }
-
-  #callsFrom(source: Source, at: number): Call[] {
-    const isHead = source.tokens[at]?.kind === 'name' && !AFTER_NO_CALL.test(wordAt(source, at - 1));
-    if (!isHead || NO_HEAD.test(wordAt(source, at))) return [];
-    const { value } = primaryAt(source, at);
-    const found: Call[] = [];
-    let call = value.kind === 'call' ? value : value.kind === 'name' ? value.receiver : null;
-    for (; call !== null; call = call.receiver) {
-      // `name(…) {` declares a method.
-      const after = wordAt(source, (source.partner[call.open] ?? 0) + 1);
-      if (source.language === 'javascript' && after === '{') continue;
-      const name = this.qualify(source, call.path);
-      found.push({ source, name, value: call, args: call.args, place: placeOf(source, call.open) });
-    }
-    return found;
   }
 
   /**
@@ -153,10 +141,10 @@ export class Code {
   /** The only value of a name of a file, also if the name is imported from another file; null: it has none or several. */
   assigned(source: Source, name: string): { source: Source; value: Value } | null {
     const valueIn = (owner: Source, key: string) => {
-      const [at, other] = this.#assignments.get(owner)?.get(key) ?? [];
-      return at === undefined || other !== undefined
+      const [node, other] = this.#assignments.get(owner)?.get(key) ?? [];
+      return node === undefined || other !== undefined
         ? null
-        : { source: owner, value: this.#valueAt(owner, at) };
+        : { source: owner, value: this.#valueOf(owner, node) };
     };
     if (this.#assignments.get(source)?.has(name)) return valueIn(source, name);
     const binding = this.#imports.get(source)?.bindings.get(name);
@@ -173,11 +161,11 @@ export class Code {
   }
 
   /** Values are read once: a name may be used very often. */
-  #valueAt(source: Source, at: number): Value {
+  #valueOf(source: Source, node: SyntaxNode): Value {
     const values = this.#values.get(source) ?? new Map<number, Value>();
     this.#values.set(source, values);
-    const value = values.get(at) ?? valueAt(source, at);
-    values.set(at, value);
+    const value = values.get(node.from) ?? valueOf(source, node);
+    values.set(node.from, value);
     return value;
   }
 
@@ -203,10 +191,8 @@ export class Code {
 
   /** The text of a field of a class. */
   fieldText(source: Source, { fields }: ClassDeclaration, name: string): string | null {
-    const at = fields.get(name)?.value;
-    return at === undefined || at === null
-      ? null
-      : (this.resolve(source, this.#valueAt(source, at))?.text ?? null);
+    const node = fields.get(name)?.value ?? null;
+    return node === null ? null : (this.resolve(source, this.#valueOf(source, node))?.text ?? null);
   }
 
   resolve(source: Source, value: Value, steps = 0): Setting | null {
@@ -246,7 +232,7 @@ export class Code {
   }
 
   #resolveName(source: Source, path: string, steps: number): Setting | null {
-    const access = accessOf(this, source, { kind: 'name', path, receiver: null, at: 0 });
+    const access = accessOf(this, source, { kind: 'name', path });
     if (access !== null) return { text: null, variable: access.variable };
     const assigned = this.#memberValue(source, path);
     if (assigned !== null && assigned.value.kind !== 'unknown') {
@@ -259,7 +245,7 @@ export class Code {
       const fallback =
         declared.value === null
           ? null
-          : this.resolve(declared.source, this.#valueAt(declared.source, declared.value), steps + 1);
+          : this.resolve(declared.source, this.#valueOf(declared.source, declared.value), steps + 1);
       return { text: fallback?.text ?? null, variable: declared.variable };
     }
     const variable = this.environment.variables.get(last);

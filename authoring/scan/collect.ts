@@ -10,8 +10,8 @@ import { MODEL_ROWS } from './rows/models.ts';
 import { STORE_ROWS } from './rows/stores.ts';
 import { BUILTIN_TOOLS, TOOL_CALLS, TOOL_CLASSES, TOOL_DECORATORS } from './rows/tools.ts';
 import { TOOL_LISTS, TOOL_OBJECTS } from './rows/tools.ts';
-import { placeOf, wordAt, type Place, type Source } from './source.ts';
-import { argumentsAt, primaryAt } from './values.ts';
+import { placeOf, type Place, type Source } from './source.ts';
+import { argumentsIn, valueOf } from './values.ts';
 
 /** Every pattern. In a table of calls, the first row that finds something in a call decides. */
 export interface Patterns {
@@ -111,8 +111,8 @@ function decoratedFunctions(code: Code, rows: readonly DecoratorRow[]): Finding[
       const name = code.qualify(source, decorator.path);
       const row = rows.find((each) => each.name.test(name) && applies(each, source));
       if (row === undefined) return [];
-      const call = decorator.open === null ? null : { source, args: argumentsAt(source, decorator.open) };
-      const place = placeOf(source, decorator.function.at);
+      const call = decorator.open === null ? null : { source, args: argumentsIn(source, decorator.open) };
+      const place = placeOf(source, decorator.function.node);
       return at(place, row.framework, row.read({ source, decorator, call }, code));
     }),
   );
@@ -123,7 +123,7 @@ function classes(code: Code, rows: readonly ClassRow[]): Finding[] {
   return code.classes.flatMap(({ source, declaration }) => {
     const bases = declaration.bases.map((base) => code.qualify(source, base));
     const row = rows.find((each) => bases.some((base) => each.name.test(base)) && applies(each, source));
-    const place = placeOf(source, declaration.at);
+    const place = placeOf(source, declaration.node);
     return row === undefined ? [] : at(place, row.framework, row.read({ source, declaration }, code));
   });
 }
@@ -131,22 +131,19 @@ function classes(code: Code, rows: readonly ClassRow[]): Finding[] {
 function objects(code: Code, rows: readonly ObjectRow[]): Finding[] {
   const applies = applicable(code);
   return code.sources.flatMap((source) =>
-    [...source.tokens.entries()].flatMap(([index, token]) => {
-      const isKey = (token.kind === 'name' || token.kind === 'string') && wordAt(source, index + 1) === ':';
-      const open = source.parent[index] ?? -1;
-      if (!isKey || wordAt(source, open) !== '{') return [];
-      const value = source.tokens[index + 2];
-      const row = rows.find(
-        (each) =>
-          each.key === token.text &&
-          (each.value === undefined || (value?.kind === 'string' && each.value.test(value.text))) &&
-          applies(each, source),
-      );
-      if (row === undefined) return [];
-      const object = primaryAt(source, open).value;
-      if (object.kind !== 'object') return [];
-      const { members } = object;
-      return at(placeOf(source, index), row.framework, row.read({ source, members, at: open }, code));
+    source.nodes.flatMap((node) => {
+      const value = /^(?:Object|Dictionary)Expression$/.test(node.name) ? valueOf(source, node) : null;
+      if (value?.kind !== 'object') return [];
+      return [...value.members].flatMap(([key, member]) => {
+        const row = rows.find(
+          (each) =>
+            each.key === key &&
+            (each.value === undefined || (member.kind === 'text' && each.value.test(member.text))) &&
+            applies(each, source),
+        );
+        if (row === undefined) return [];
+        return at(placeOf(source, member.node), row.framework, row.read({ source, value }, code));
+      });
     }),
   );
 }

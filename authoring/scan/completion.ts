@@ -12,7 +12,7 @@ import {
 import type { Code } from './code.ts';
 import { paragraphOf } from './declarations.ts';
 import { MAX_ITEMS, type Draft } from './draft.ts';
-import { placeOf, type Place } from './source.ts';
+import { placeOf, stringsOf, textOf, type Place } from './source.ts';
 
 const GUARDRAIL_TYPES: readonly GuardrailType[] = [
   'topic-filter',
@@ -124,6 +124,9 @@ export function withCompletion(draft: Draft, completion: Completion, code: Code)
   };
 }
 
+/** Nodes that are a name. */
+const NAMED = /(?:Name|Definition)$/;
+
 /** Where each name and each string of the code is. */
 class Evidence {
   rejected = 0;
@@ -131,11 +134,14 @@ class Evidence {
   readonly #strings = new Map<string, Place>();
 
   constructor({ sources }: Code) {
-    for (const source of sources)
-      for (const [index, { kind, text: word }] of source.tokens.entries()) {
-        const known = kind === 'name' ? this.#names : kind === 'string' ? this.#strings : null;
-        if (known !== null && !known.has(word)) known.set(word, placeOf(source, index));
+    for (const source of sources) {
+      for (const { node, literal } of stringsOf(source))
+        if (!this.#strings.has(literal)) this.#strings.set(literal, placeOf(source, node));
+      for (const node of source.nodes) {
+        const word = NAMED.test(node.name) ? textOf(source, node) : '';
+        if (!this.#names.has(word)) this.#names.set(word, placeOf(source, node));
       }
+    }
   }
 
   /** Null counts as a rejection. */

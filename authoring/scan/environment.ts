@@ -1,6 +1,9 @@
 import type { Call, Code } from './code.ts';
-import { placeOf, wordAt, type Place, type Source } from './source.ts';
-import { optionOf, primaryAt, type CallValue, type Value } from './values.ts';
+import type { SyntaxNode } from '@lezer/common';
+import { patternOf } from './imports.ts';
+import { placeOf, textOf, type Place, type Source } from './source.ts';
+import { assignedTo, chainFrom } from './syntax.ts';
+import { defaultIn, optionOf, valueOf, type Value } from './values.ts';
 
 /** An environment variable that the code reads. */
 export interface Variable {
@@ -16,8 +19,8 @@ export interface Variable {
 interface SettingsField {
   source: Source;
   variable: string;
-  /** First token of its default. */
-  value: number | null;
+  /** Its default. */
+  value: SyntaxNode | null;
 }
 
 export interface Environment {
@@ -34,8 +37,6 @@ const GETTER =
 /** A function of the agent that reads the variable of its first argument, such as `requireEnv`. */
 const HELPER = /^:(?:[\w.]+\.)?\w*[eE]nv(?:_?[a-zA-Z]\w*)?$/;
 const NAME = /^[A-Z][A-Z0-9_]*$/;
-/** Heads of the paths above, unless they are imported under another name. */
-const HEAD = /^(?:process|import|Bun|Deno|os|environ|getenv|env)$/;
 const SETTINGS_CLASS = /^(?:pydantic_settings|pydantic):BaseSettings$/;
 const SCHEMA = /^zod(?:\/\w+)?:(?:z\.)?(?:object|strictObject|looseObject)$/;
 const OPTIONAL_SCHEMA = /\.(?:optional|nullish|default|catch|prefault)\b/;
@@ -47,7 +48,7 @@ const SYSTEM =
 export function accessOf(
   code: Code,
   source: Source,
-  value: Value,
+  value: Value | { kind: 'name'; path: string },
 ): { variable: string; fallback: Value | null } | null {
   if (value.kind !== 'name' && value.kind !== 'call') return null;
   const name = code.qualify(source, value.path);
@@ -62,9 +63,9 @@ export function accessOf(
 
 export function environmentOf(code: Code): Environment {
   const variables = new Map<string, Variable>();
-  const add: Add = (name, { source, at, isOptional, fallback = null }) => {
+  const add: Add = (name, { source, node, isOptional, fallback }) => {
     if (!NAME.test(name) || SYSTEM.test(name)) return;
-    const place = placeOf(source, at);
+    const place = placeOf(source, node);
     const known = variables.get(name);
     if (known === undefined) variables.set(name, { name, isOptional, fallback, places: [place] });
     else {
@@ -73,68 +74,54 @@ export function environmentOf(code: Code): Environment {
       known.places.push(place);
     }
   };
+  const calls = new Map(code.calls().map((call) => [call.value.node, call]));
   for (const source of code.sources)
-    for (const at of source.tokens.keys())
-      if (HEAD.test(wordAt(source, at)) && wordAt(source, at - 1) !== '.')
-        addAccess(code, { source, at }, add);
-  for (const call of code.calls()) {
-    addSchema(code, call, add);
-    addHelper(code, call, add);
-  }
+    for (const node of source.nodes) {
+      const call = calls.get(node);
+      if (call !== undefined) addSchema(code, call, add);
+      if (node.name === 'ObjectPattern') addDestructured(code, { source, node }, add);
+      else if (call !== undefined) addAccess(code, { source, value: call.value }, add);
+      else if (node.name === 'MemberExpression' && textOf(source, node).includes('env'))
+        addAccess(code, { source, value: valueOf(source, node) }, add);
+    }
   return { variables, fields: settingsFields(code, add) };
 }
 
 type Add = (
   name: string,
-  found: { source: Source; at: number; isOptional: boolean; fallback?: string | null },
+  found: { source: Source; node: SyntaxNode; isOptional: boolean; fallback: string | null },
 ) => void;
 
-function addAccess(code: Code, { source, at }: { source: Source; at: number }, add: Add): void {
-  const { value, next } = primaryAt(source, at);
-  if (value.kind !== 'name' && value.kind !== 'call') return;
-  if (ENVIRONMENT.test(code.qualify(source, value.path))) {
-    addDestructured(source, at, add);
-    return;
-  }
-  const hasDefault = /^(?:\?\?|\|\||or)$/.test(wordAt(source, next));
-  let link: Value | null = value;
-  for (; link !== null; link = receiverOf(link)) {
-    const access = accessOf(code, source, link);
-    if (access === null) continue;
-    const isOptional = hasDefault || access.fallback !== null;
-    const fallback = access.fallback ?? (hasDefault ? primaryAt(source, next + 1).value : null);
-    add(access.variable, { source, at, isOptional, fallback: literalOf(fallback) });
-    return;
-  }
+function addAccess(code: Code, { source, value }: { source: Source; value: Value }, add: Add): void {
+  const access = accessOf(code, source, value);
+  if (access === null || !isWhole(code, source, value)) return;
+  const parts = defaultIn(source, chainFrom(value.node).parent);
+  const second = parts !== null && parts[0].from === value.node.from ? valueOf(source, parts[1]) : null;
+  const isOptional = access.fallback !== null || second !== null;
+  const fallback = literalIn(access.fallback ?? second);
+  add(access.variable, { source, node: value.node, isOptional, fallback });
 }
 
-const receiverOf = (value: Value): CallValue | null =>
-  value.kind === 'name' || value.kind === 'call' ? value.receiver : null;
+/** Whether a value is what reads the variable, and not a part of the chain behind it. */
+const isWhole = (code: Code, source: Source, value: Value): boolean => {
+  const name = value.kind === 'name' || value.kind === 'call' ? code.qualify(source, value.path) : '';
+  return value.kind === 'call' ? !MEMBER.test(name) : MEMBER.exec(name)?.[0].length === name.length;
+};
 
-function literalOf(value: Value | null): string | null {
+function literalIn(value: Value | null): string | null {
   if (value?.kind === 'text') return value.text;
   return value?.kind === 'number' ? String(value.number) : null;
 }
 
-/** `const { A, B = "b", C: c } = process.env`; `at` is the value. */
-function addDestructured(source: Source, at: number, add: Add): void {
-  const open = source.partner[at - 2] ?? -1;
-  if (wordAt(source, at - 1) !== '=' || wordAt(source, at - 2) !== '}' || open < 0) return;
-  for (let index = open + 1; index < at - 2; index += 1) {
-    const isKey = /^[,{]$/.test(wordAt(source, index - 1)) && source.parent[index] === open;
-    if (!isKey) continue;
-    const equals = [index + 1, index + 3].find((each) => wordAt(source, each) === '=');
-    const hasDefault = equals !== undefined && (equals === index + 1 || wordAt(source, index + 1) === ':');
-    const fallback = hasDefault ? literalOf(primaryAt(source, (equals ?? index) + 1).value) : null;
-    add(wordAt(source, index), { source, at: index, isOptional: hasDefault, fallback });
+/** `const { A, B = "b", C: c } = process.env`. */
+function addDestructured(code: Code, { source, node }: { source: Source; node: SyntaxNode }, add: Add): void {
+  const from = assignedTo(node);
+  const value = from === null ? null : valueOf(source, from);
+  if (value?.kind !== 'name' || !ENVIRONMENT.test(code.qualify(source, value.path))) return;
+  for (const { key, node: member, fallback } of patternOf(source, node)) {
+    const text = fallback === null ? null : literalIn(valueOf(source, fallback));
+    add(key, { source, node: member, isOptional: fallback !== null, fallback: text });
   }
-}
-
-function addHelper(code: Code, { source, name, value }: Call, add: Add): void {
-  const access = HELPER.test(name) || GETTER.test(name) ? accessOf(code, source, value) : null;
-  if (access === null || HEAD.test(value.path.split('.')[0] ?? '')) return;
-  const fallback = literalOf(access.fallback);
-  add(access.variable, { source, at: value.open, isOptional: access.fallback !== null, fallback });
 }
 
 /** `z.object({ A: z.string() })` in a file that parses `process.env`. */
@@ -144,8 +131,8 @@ function addSchema(code: Code, { source, name, args }: Call, add: Add): void {
   for (const [key, value] of shape.members) {
     const isOptional = value.kind === 'call' && OPTIONAL_SCHEMA.test(value.path);
     const isDefault = value.kind === 'call' && value.path.endsWith('.default');
-    const fallback = isDefault ? literalOf(value.args.positional[0] ?? null) : null;
-    add(key, { source, at: value.at, isOptional, fallback });
+    const fallback = isDefault ? literalIn(value.args.positional[0] ?? null) : null;
+    add(key, { source, node: value.node, isOptional, fallback });
   }
 }
 
@@ -166,12 +153,12 @@ function settingsFields(code: Code, add: Add): Map<string, SettingsField | null>
   const fields = new Map<string, SettingsField | null>();
   for (const { source, declaration } of code.classes) {
     if (!declaration.bases.some((base) => SETTINGS_CLASS.test(code.qualify(source, base)))) continue;
-    for (const [name, { value, isOptional, at }] of declaration.fields) {
+    for (const [name, { value, isOptional, node }] of declaration.fields) {
       if (name === 'model_config') continue;
       const field = settingsField(source, { name, value, prefix: declaration.prefix });
       fields.set(name, fields.has(name) ? null : field);
-      const fallback = field.value === null ? null : literalOf(primaryAt(source, field.value).value);
-      add(field.variable, { source, at, isOptional: isOptional || field.value !== null, fallback });
+      const fallback = field.value === null ? null : literalIn(valueOf(source, field.value));
+      add(field.variable, { source, node, isOptional: isOptional || field.value !== null, fallback });
     }
   }
   return fields;
@@ -180,16 +167,16 @@ function settingsFields(code: Code, add: Add): Map<string, SettingsField | null>
 /** `Field(alias="X")` names the variable; `Field(default=1)` and `Field(1)` are its default, `Field(...)` is none. */
 function settingsField(
   source: Source,
-  { name, value, prefix }: { name: string; value: number | null; prefix: string },
+  { name, value, prefix }: { name: string; value: SyntaxNode | null; prefix: string },
 ): SettingsField {
   const variable = (prefix + name).toUpperCase();
-  const read = value === null ? null : primaryAt(source, value).value;
+  const read = value === null ? null : valueOf(source, value);
   if (read?.kind !== 'call' || read.path !== 'Field') return { source, variable, value };
   const alias = optionOf(read.args, ['validation_alias', 'alias', 'env']);
   const fallback = optionOf(read.args, ['default', 'default_factory', 0]);
   return {
     source,
     variable: alias?.kind === 'text' ? alias.text.toUpperCase() : variable,
-    value: fallback === null || /^[,)]$/.test(wordAt(source, fallback.at)) ? null : fallback.at,
+    value: fallback === null || fallback.node.name === 'Ellipsis' ? null : fallback.node,
   };
 }

@@ -1,4 +1,6 @@
-import { isFirstOnLine, isName, placeOf, wordAt, type Place, type Source } from './source.ts';
+import type { SyntaxNode } from '@lezer/common';
+import { placeOf, textOf, type Place, type Source } from './source.ts';
+import { childrenOf, literalOf, partsOf, targetOf } from './syntax.ts';
 
 /** What a local name stands for. */
 export interface Binding {
@@ -26,7 +28,7 @@ class Collector {
     this.source = source;
   }
 
-  addModule(module: string, at: number): void {
+  addModule(module: string, at: SyntaxNode): void {
     if (module.length <= MAX_NAME && !this.modules.has(module))
       this.modules.set(module, placeOf(this.source, at));
   }
@@ -34,153 +36,117 @@ class Collector {
   bind(local: string, module: string, name: string): void {
     if (local !== '' && module.length <= MAX_NAME) this.bindings.set(local, { module, name });
   }
+
+  wordsOf(nodes: readonly SyntaxNode[]): string[] {
+    return nodes.map((node) => textOf(this.source, node));
+  }
 }
 
 export function importsOf(source: Source): Imports {
   const collector = new Collector(source);
-  const readers = source.language === 'python' ? PYTHON : SCRIPT;
-  for (const index of source.tokens.keys()) readers.get(wordAt(source, index))?.(collector, index);
+  for (const node of source.nodes) READERS.get(node.name)?.(collector, node);
   return collector;
 }
 
-type Reader = (collector: Collector, at: number) => void;
+type Reader = (collector: Collector, node: SyntaxNode) => void;
 
-function readPythonImport(collector: Collector, at: number): void {
-  const { source } = collector;
-  if (!isFirstOnLine(source, at)) return;
-  let next = at;
-  do {
-    const path = dottedName(source, next + 1);
-    if (path.name === '') return;
-    collector.addModule(path.name, at);
-    const [top = ''] = path.name.split('.');
-    const hasAlias = wordAt(source, path.next) === 'as';
-    if (hasAlias) collector.bind(wordAt(source, path.next + 1), path.name, '');
-    else collector.bind(top, top, '');
-    next = hasAlias ? path.next + 2 : path.next;
-  } while (wordAt(source, next) === ',');
-}
-
-function readPythonFrom(collector: Collector, at: number): void {
-  const { source } = collector;
-  if (!isFirstOnLine(source, at)) return;
-  const module = dottedName(source, at + 1);
-  if (module.name === '' || wordAt(source, module.next) !== 'import') return;
-  collector.addModule(module.name, at);
-  let next = module.next + 1;
-  if (wordAt(source, next) === '(') next += 1;
-  while (isName(source, next)) {
-    const name = wordAt(source, next);
-    const hasAlias = wordAt(source, next + 1) === 'as';
-    collector.bind(hasAlias ? wordAt(source, next + 2) : name, module.name, name);
-    next += hasAlias ? 3 : 1;
-    if (wordAt(source, next) !== ',') return;
-    next += 1;
-  }
-}
-
-const PYTHON: ReadonlyMap<string, Reader> = new Map([
-  ['import', readPythonImport],
-  ['from', readPythonFrom],
+const READERS: ReadonlyMap<string, Reader> = new Map([
+  ['ImportStatement', readPythonImport],
+  ['ImportDeclaration', readScriptImport],
+  ['CallExpression', readLoaded],
+  ['DynamicImport', readLoaded],
 ]);
 
-/** `a.b.c`, or relative with leading dots. */
-function dottedName(source: Source, at: number): { name: string; next: number } {
-  let [name, next] = ['', at];
-  while (/^\.{1,3}$/.test(wordAt(source, next))) name += wordAt(source, next++);
-  while (isName(source, next) && wordAt(source, next) !== 'import') {
-    name += wordAt(source, next++);
-    if (wordAt(source, next) !== '.') break;
-    name += '.';
-    next += 1;
-  }
-  return { name, next };
-}
+/** The names of a list, with what each stands for in the module. */
+const aliases = (parts: readonly string[][]): { name: string; local: string | null }[] =>
+  parts.map((part) => {
+    const at = part.indexOf('as');
+    return at < 0
+      ? { name: part.join(''), local: null }
+      : { name: part.slice(0, at).join(''), local: part[at + 1] ?? '' };
+  });
 
-function readScriptImport(collector: Collector, at: number): void {
-  const { source } = collector;
-  if (wordAt(source, at + 1) === '(') {
-    const before = wordAt(source, at - 1) === 'await' ? at - 2 : at - 1;
-    readLoaded(collector, { at: at + 2, before });
+/** `import a.b as c, d`, or `from .a import b as c`. */
+function readPythonImport(collector: Collector, node: SyntaxNode): void {
+  const words = partsOf(node).map((part) => collector.wordsOf(part));
+  const [first = [], ...rest] = words;
+  const at = first.indexOf('import');
+  const names = aliases([first.slice(at + 1), ...rest]);
+  if (first[0] === 'from') {
+    const module = first.slice(1, at).join('');
+    if (at < 0 || module === '') return;
+    collector.addModule(module, node);
+    for (const { name, local } of names) collector.bind(local ?? name, module, name);
     return;
   }
-  const from = fromClause(source, at + 1);
-  if (from === null) return;
-  collector.addModule(from.module, at);
-  bindClause(collector, { at: at + 1, end: from.at, module: from.module });
-}
-
-function readRequire(collector: Collector, at: number): void {
-  if (wordAt(collector.source, at + 1) === '(') readLoaded(collector, { at: at + 2, before: at - 1 });
-}
-
-const SCRIPT: ReadonlyMap<string, Reader> = new Map([
-  ['import', readScriptImport],
-  ['require', readRequire],
-]);
-
-const MAX_CLAUSE = 400;
-
-/** The module of `import … from "module"` or `import "module"`, and the token before it. */
-function fromClause(source: Source, start: number): { module: string; at: number } | null {
-  for (let at = start; at < start + MAX_CLAUSE; at += 1) {
-    const token = source.tokens[at];
-    if (token?.kind === 'string') {
-      const isModule = at === start || wordAt(source, at - 1) === 'from';
-      return isModule ? { module: token.text, at: at - 1 } : null;
-    }
-    if (token?.kind !== 'name' && !/^[*,{}]$/.test(wordAt(source, at))) return null;
-  }
-  return null;
-}
-
-function bindClause(
-  collector: Collector,
-  { at, end, module }: { at: number; end: number; module: string },
-): void {
-  const { source } = collector;
-  let next = at;
-  if (wordAt(source, next) === 'type' && next + 1 < end) next += 1;
-  while (next < end) {
-    const word = wordAt(source, next);
-    if (word === '{') {
-      bindMembers(collector, { open: next, module, separator: 'as' });
-      next = (source.partner[next] ?? next) + 1;
-    } else if (word === '*') {
-      collector.bind(wordAt(source, next + 2), module, '');
-      next += 3;
-    } else {
-      if (isName(source, next)) collector.bind(word, module, 'default');
-      next += 1;
-    }
+  for (const { name, local } of names) {
+    if (name === '') continue;
+    collector.addModule(name, node);
+    const [top = ''] = name.split('.');
+    if (local === null) collector.bind(top, top, '');
+    else collector.bind(local, name, '');
   }
 }
 
-/** `{ a, b as c }` of an import, or `{ a, b: c }` of a declaration. */
-function bindMembers(
-  collector: Collector,
-  { open, module, separator }: { open: number; module: string; separator: 'as' | ':' },
-): void {
+/** `import a, { b as c } from "module"`, `import * as a from "module"` or `import "module"`. */
+function readScriptImport(collector: Collector, node: SyntaxNode): void {
   const { source } = collector;
-  const close = source.partner[open] ?? open;
-  for (let at = open + 1; at < close && at < open + MAX_CLAUSE; at += 1) {
-    if (!isName(source, at)) continue;
-    if (wordAt(source, at) === 'type' && isName(source, at + 1)) continue;
-    const name = wordAt(source, at);
-    const hasAlias = wordAt(source, at + 1) === separator;
-    collector.bind(hasAlias ? wordAt(source, at + 2) : name, module, name);
-    if (hasAlias) at += 2;
-  }
+  const from = node.getChild('String');
+  const module = from === null ? null : literalOf(from, source.text);
+  if (module === null) return;
+  collector.addModule(module, node);
+  const group = node.getChild('ImportGroup');
+  const parts = group === null ? [] : partsOf(group).map((part) => collector.wordsOf(part));
+  const names = parts.map((words) => (words[0] === 'type' && words.length > 1 ? words.slice(1) : words));
+  for (const { name, local } of aliases(names)) collector.bind(local ?? name, module, name);
+  const own = node.getChild('VariableDefinition');
+  if (own !== null)
+    collector.bind(textOf(source, own), module, node.getChild('Star') === null ? 'default' : '');
 }
 
-/** `const x = require("module")`, `const { a } = await import("module")`. */
-function readLoaded(collector: Collector, { at, before }: { at: number; before: number }): void {
+const IMPORT_EQUALS = /\bimport\s+([\w$]+)\s*=\s*$/;
+
+/** `const x = require("module")`, `const { a } = await import("module")`, `import x = require("module")`. */
+function readLoaded(collector: Collector, node: SyntaxNode): void {
   const { source } = collector;
-  const token = source.tokens[at];
-  if (token?.kind !== 'string') return;
-  collector.addModule(token.text, at);
-  if (wordAt(source, before) !== '=') return;
-  if (isName(source, before - 1)) collector.bind(wordAt(source, before - 1), token.text, 'default');
-  const open = wordAt(source, before - 1) === '}' ? (source.partner[before - 1] ?? -1) : -1;
-  if (open >= 0) bindMembers(collector, { open, module: token.text, separator: ':' });
+  const [loader, ...rest] = childrenOf(node);
+  if (
+    source.language === 'python' ||
+    loader === undefined ||
+    !/^(?:require|import)$/.test(textOf(source, loader))
+  )
+    return;
+  const argument = rest.flatMap((each) => [each, ...childrenOf(each)]).find(({ name }) => name === 'String');
+  const module = argument === undefined ? null : literalOf(argument, source.text);
+  if (module === null) return;
+  collector.addModule(module, node);
+  const target = targetOf(node)?.target;
+  const [, local] = IMPORT_EQUALS.exec(source.text.slice(Math.max(0, node.from - MAX_NAME), node.from)) ?? [];
+  if (target === undefined) {
+    if (local !== undefined) collector.bind(local, module, 'default');
+  } else if (target.name === 'ObjectPattern')
+    for (const { key, local: name } of patternOf(source, target)) collector.bind(name, module, key);
+  else collector.bind(textOf(source, target), module, 'default');
+}
+
+/** The members of `{ a, b: c, d = "d" }`. */
+export function patternOf(
+  source: Source,
+  pattern: SyntaxNode,
+): { key: string; local: string; node: SyntaxNode; fallback: SyntaxNode | null }[] {
+  return partsOf(pattern).flatMap(([property]) => {
+    const [node, ...rest] = property === undefined ? [] : childrenOf(property);
+    if (node === undefined || node.name === 'Spread') return [];
+    const key = textOf(source, node);
+    const alias = rest[0]?.name === ':' ? rest[1] : undefined;
+    const equals = rest.findIndex(({ name }) => name === 'Equals');
+    return [
+      {
+        key,
+        local: alias === undefined ? key : textOf(source, alias),
+        node,
+        fallback: equals < 0 ? null : (rest[equals + 1] ?? null),
+      },
+    ];
+  });
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Code } from './code.ts';
 import { collect, PATTERNS, type Patterns } from './collect.ts';
 import type { Finding } from './finding.ts';
-import type { Language } from './tokens.ts';
+import type { Language } from './syntax.ts';
 
 type Sample = readonly [code: string, ...found: string[]];
 

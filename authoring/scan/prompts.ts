@@ -1,5 +1,5 @@
 import type { Code } from './code.ts';
-import { placeOf, type Place } from './source.ts';
+import { placeOf, stringsOf, type Place } from './source.ts';
 
 const PROMPT_FILE = /\.(?:md|txt|prompt|j2|jinja2?|mustache|hbs|ya?ml)$/i;
 const PROMPT_WORDS = /prompt|system|instruction/i;
@@ -12,13 +12,13 @@ const PROMPT_WORDS = /prompt|system|instruction/i;
 export function promptFiles(code: Code, files: readonly string[]): { path: string; place: Place }[] {
   const candidates = files.filter((path) => PROMPT_FILE.test(path) && PROMPT_WORDS.test(path));
   return code.sources.flatMap((source) =>
-    [...source.tokens.entries()].flatMap(([index, { kind, text }]) => {
-      if (kind !== 'string' || !PROMPT_FILE.test(text)) return [];
-      const name = text.replace(/^(?:\.{1,2}\/)+/, '');
+    stringsOf(source).flatMap(({ node, literal }) => {
+      if (!PROMPT_FILE.test(literal)) return [];
+      const name = literal.replace(/^(?:\.{1,2}\/)+/, '');
       const exact = candidates.find((path) => path === name);
       const [found, other] = candidates.filter((path) => path.endsWith(`/${name}`));
       const path = exact ?? (other === undefined ? found : undefined);
-      return path === undefined ? [] : [{ path, place: placeOf(source, index) }];
+      return path === undefined ? [] : [{ path, place: placeOf(source, node) }];
     }),
   );
 }

@@ -2,8 +2,8 @@ import type { Call, Code } from './code.ts';
 import type { ClassDeclaration, Decorator } from './declarations.ts';
 import type { Found } from './finding.ts';
 import type { Source } from './source.ts';
-import type { Language } from './tokens.ts';
-import type { CallValue, Value } from './values.ts';
+import type { Language } from './syntax.ts';
+import type { CallValue, ObjectValue, Value } from './values.ts';
 
 interface Pattern {
   /** Library that the pattern belongs to. */
@@ -51,10 +51,7 @@ export interface ObjectRow extends Omit<Pattern, 'name'> {
   key: string;
   /** Value of the member, if it matters. */
   value?: RegExp;
-  read: (
-    object: { source: Source; members: ReadonlyMap<string, Value>; at: number },
-    code: Code,
-  ) => readonly Found[];
+  read: (object: { source: Source; value: ObjectValue }, code: Code) => readonly Found[];
 }
 
 /** An object literal as the arguments of a call, so that its members are options. */

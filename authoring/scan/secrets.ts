@@ -1,6 +1,8 @@
+import type { SyntaxNode } from '@lezer/common';
 import { KEY, SECRET_WORD } from '../../core/manifest/literal-secrets.ts';
 import { holdsPassword } from '../../core/manifest/wording.ts';
-import { placeOf, wordAt, type Place, type Source } from './source.ts';
+import { placeOf, textOf, type Place, type Source } from './source.ts';
+import { isString, literalOf } from './syntax.ts';
 
 /** Names of files and directories that probably contain secrets: they are not opened. */
 const SECRET_NAME =
@@ -8,6 +10,8 @@ const SECRET_NAME =
 
 /** A query parameter of a URL that carries a key. */
 const KEY_IN_URL = /[?&](?:[\w-]*(?:key|token|secret|sig|password))=/i;
+/** Code in a string. */
+const CODE = /\$?\{[^{}]*\}/g;
 const MASK = '[redacted]';
 
 /** Whether a part of a path looks like secrets. */
@@ -22,30 +26,27 @@ export function redacted(source: Source): { text: string; places: Place[] } {
   const parts: string[] = [];
   const places: Place[] = [];
   let from = 0;
-  for (const [index, { kind, text, start, end }] of source.tokens.entries()) {
-    const isText = kind === 'string' || kind === 'template';
-    if (!isText || !(holdsSecret(text) || (isNamedSecret(source, index) && looksRandom(text)))) continue;
-    parts.push(
-      source.text.slice(from, start),
-      JSON.stringify(MASK),
-      '\n'.repeat(linesIn(source, start, end)),
-    );
-    places.push(placeOf(source, index));
-    from = end;
+  for (const node of source.nodes) {
+    if (!isString(node) || node.from < from) continue;
+    const written = textOf(source, node);
+    const text = literalOf(node, source.text) ?? written.replaceAll(CODE, '');
+    if (!(holdsSecret(text) || (isNamedSecret(source, node) && looksRandom(text)))) continue;
+    const lines = written.split('\n').length - 1;
+    parts.push(source.text.slice(from, node.from), JSON.stringify(MASK), '\n'.repeat(lines));
+    places.push(placeOf(source, node));
+    from = node.to;
   }
   const rest = parts.join('') + source.text.slice(from);
-  // Comments are not tokens.
+  // Comments are not strings.
   return { text: rest.replaceAll(new RegExp(KEY, 'g'), MASK), places };
 }
 
-const linesIn = ({ text }: Source, start: number, end: number): number =>
-  text.slice(start, end).split('\n').length - 1;
+/** `password = "…"`, `password: str = "…"`, `password: "…"` or `"password": "…"`. */
+const NAMED = /([\w$-]+)["'`]?\s*(?::[^=,;"'`(){}\n]{0,60}=|[=:])\s*$/;
 
-/** `password = "…"`, `password: "…"` or `"password": "…"`. */
-function isNamedSecret(source: Source, index: number): boolean {
-  if (!/^[=:]$/.test(wordAt(source, index - 1))) return false;
-  const named = source.tokens[index - 2];
-  return (named?.kind === 'name' || named?.kind === 'string') && SECRET_WORD.test(named.text);
+function isNamedSecret({ text }: Source, { from }: SyntaxNode): boolean {
+  const [, name = ''] = NAMED.exec(text.slice(Math.max(0, from - 120), from)) ?? [];
+  return SECRET_WORD.test(name);
 }
 
 /** Neither empty nor the name of a variable. */

@@ -1,20 +1,28 @@
-import { isFirstOnLine, isName, wordAt, type Source } from './source.ts';
+import type { SyntaxNode } from '@lezer/common';
+import { textOf, type Source } from './source.ts';
+import { childrenOf, isLink, literalOf, partsOf } from './syntax.ts';
 
 /**
- * A value in the code, as far as it can be read without running the program. `at` is the index of its first token, `path` a dotted
- * name. A subscript with a literal is a part of the path: `os.environ["KEY"]` is `os.environ.KEY`.
+ * A value in the code, as far as it can be read without running the program. `path` is a dotted name. A subscript with a literal
+ * is a part of the path: `os.environ["KEY"]` is `os.environ.KEY`.
  */
 export type Value =
-  | { kind: 'text'; text: string; at: number }
-  | { kind: 'number'; number: number; at: number }
-  | { kind: 'flag'; flag: boolean; at: number }
-  | { kind: 'list'; items: Value[]; at: number }
-  | { kind: 'object'; members: ReadonlyMap<string, Value>; at: number }
-  | { kind: 'name'; path: string; receiver: CallValue | null; at: number }
+  | { kind: 'text'; text: string; node: SyntaxNode }
+  | { kind: 'number'; number: number; node: SyntaxNode }
+  | { kind: 'flag'; flag: boolean; node: SyntaxNode }
+  | { kind: 'list'; items: Value[]; node: SyntaxNode }
+  | ObjectValue
+  | { kind: 'name'; path: string; receiver: CallValue | null; node: SyntaxNode }
   | CallValue
   /** `a ?? b`, `a || b` or `a or b`. */
-  | { kind: 'either'; first: Value; second: Value; at: number }
-  | { kind: 'unknown'; at: number };
+  | { kind: 'either'; first: Value; second: Value; node: SyntaxNode }
+  | { kind: 'unknown'; node: SyntaxNode };
+
+export interface ObjectValue {
+  kind: 'object';
+  members: ReadonlyMap<string, Value>;
+  node: SyntaxNode;
+}
 
 export interface CallValue {
   kind: 'call';
@@ -23,9 +31,9 @@ export interface CallValue {
   args: Arguments;
   /** The last earlier call of a chain. */
   receiver: CallValue | null;
-  /** Its opening bracket. */
-  open: number;
-  at: number;
+  /** Its bracket. */
+  open: SyntaxNode;
+  node: SyntaxNode;
 }
 
 export interface Arguments {
@@ -33,240 +41,155 @@ export interface Arguments {
   named: ReadonlyMap<string, Value>;
 }
 
-/** A value and the token after it. */
-interface Read {
-  value: Value;
-  next: number;
-}
-
 export const NO_ARGUMENTS: Arguments = { positional: [], named: new Map() };
 /** Deeper values are unknown, so that the depth of the code does not become the depth of the stack. */
 const MAX_DEPTH = 40;
-const MAX_GENERIC = 60;
-const MAX_PATH = 300;
-const END = /^[,)\]};]$/;
+/** A longer chain is not the name of a known function. */
+const MAX_LINKS = 80;
 const DEFAULT = /^(?:\?\?|\|\||or)$/;
-/** Words that continue a value on the next line. */
-const CONTINUES = /^(?:if|else|or|and|in|is|not|as|satisfies|instanceof)$/;
-/** Words that begin something else than a value with a name. */
-const NO_VALUE = /^(?:lambda|function|async|class|not|yield|typeof|delete|void|None|null|undefined)$/;
-const FLAGS: ReadonlyMap<string, boolean> = new Map([
-  ['true', true],
-  ['True', true],
-  ['false', false],
-  ['False', false],
-]);
+const CAST = /^(?:as|satisfies)$/;
+const HEAD = /^(?:VariableName|ImportMeta|self|this|super)$/;
 
-const unknown = (at: number): Value => ({ kind: 'unknown', at });
-
-/** The value that begins at a token. */
-export const valueAt = (source: Source, at: number): Value => read(source, at, 0).value;
-
-/** The value at a token without its operators, and the token after it. */
-export const primaryAt = (source: Source, at: number): Read => primary(source, at, 0);
-
-/** The arguments of the call whose bracket is at `open`. */
-export const argumentsAt = (source: Source, open: number): Arguments => readArguments(source, open, 0);
-
-function read(source: Source, at: number, depth: number): Read {
-  if (depth > MAX_DEPTH) return { value: unknown(at), next: at + 1 };
-  const first = primary(source, at, depth);
-  const next = skipCasts(source, first.next);
-  if (DEFAULT.test(wordAt(source, next))) {
-    const second = read(source, next + 1, depth + 1);
-    return { value: { kind: 'either', first: first.value, second: second.value, at }, next: second.next };
-  }
-  return { value: endsValue(source, next) ? first.value : unknown(at), next };
-}
-
-function endsValue(source: Source, index: number): boolean {
-  const word = wordAt(source, index);
-  if (index >= source.tokens.length || END.test(word)) return true;
-  const beginsStatement = isName(source, index) ? !CONTINUES.test(word) : word === '@';
-  return beginsStatement && isFirstOnLine(source, index);
-}
-
-/** `x!`, `x as T` and `x satisfies T` have the value of `x`. */
-function skipCasts(source: Source, from: number): number {
-  let at = from;
-  if (source.language === 'python') return at;
-  while (wordAt(source, at) === '!') at += 1;
-  if (!/^(?:as|satisfies)$/.test(wordAt(source, at))) return at;
-  while (at < source.tokens.length && !endsValue(source, at) && !DEFAULT.test(wordAt(source, at)))
-    at = afterGroup(source, at);
-  return at;
-}
-
-/** The token after a token, or after the bracket that it opens. */
-const afterGroup = (source: Source, at: number): number => Math.max(source.partner[at] ?? at, at) + 1;
-
-function primary(source: Source, at: number, depth: number): Read {
-  const token = source.tokens[at];
-  switch (token?.kind) {
-    case 'string':
-      return text(source, at);
-    case 'template': {
-      let next = at + 1;
-      while (wordAt(source, next) === '${') next = afterGroup(source, next);
-      return { value: unknown(at), next };
+/** The value of an expression. */
+export function valueOf(source: Source, node: SyntaxNode, depth = 0): Value {
+  const text = literalOf(node, source.text);
+  if (text !== null) return { kind: 'text', text, node };
+  if (depth > MAX_DEPTH) return { kind: 'unknown', node };
+  if (isLink(node) || HEAD.test(node.name)) return chain(source, node, depth);
+  switch (node.name) {
+    case 'Number': {
+      const number = Number(textOf(source, node).replaceAll('_', ''));
+      return Number.isFinite(number) ? { kind: 'number', number, node } : { kind: 'unknown', node };
     }
-    case 'number': {
-      const number = Number(token.text.replaceAll('_', ''));
-      return { value: Number.isFinite(number) ? { kind: 'number', number, at } : unknown(at), next: at + 1 };
+    case 'Boolean':
+    case 'BooleanLiteral':
+      return { kind: 'flag', flag: /^true$/i.test(textOf(source, node)), node };
+    case 'ArrayExpression':
+      return { kind: 'list', items: partsOf(node).flatMap((part) => itemsOf(source, part, depth)), node };
+    case 'ObjectExpression':
+    case 'DictionaryExpression':
+      return { kind: 'object', members: membersOf(source, node, depth), node };
+    case 'ContinuedString':
+      return joined(source, childrenOf(node), { node, depth });
+    case 'BinaryExpression':
+      return binary(source, node, depth);
+    case 'AwaitExpression':
+    case 'ParenthesizedExpression': {
+      const [inner] = partsOf(node)
+        .flat()
+        .filter(({ name }) => name !== 'await');
+      return inner === undefined ? { kind: 'unknown', node } : valueOf(source, inner, depth + 1);
     }
-    case 'name':
-      return named(source, at, depth);
-    case 'punctuation':
-      return grouped(source, at, depth);
-    case 'regex':
-    case undefined:
-      return { value: unknown(at), next: at + 1 };
+    default:
+      return { kind: 'unknown', node };
   }
 }
 
-/** Literals that follow each other, with `+` in both languages or without it in Python, are one text. */
-function text(source: Source, at: number): Read {
-  let [joined, next] = [source.tokens[at]?.text ?? '', at + 1];
-  for (;;) {
-    const follower = wordAt(source, next) === '+' ? next + 1 : source.language === 'python' ? next : -1;
-    const token = source.tokens[follower];
-    if (token?.kind !== 'string') return { value: { kind: 'text', text: joined, at }, next };
-    joined += token.text;
-    next = follower + 1;
-  }
+/** The operator and the operands of `a ?? b`, `a || b` and `a or b`; null: another expression. */
+export function defaultIn(
+  source: Source,
+  node: SyntaxNode | null,
+): [first: SyntaxNode, second: SyntaxNode] | null {
+  if (node?.name !== 'BinaryExpression') return null;
+  const [first, operator, second] = childrenOf(node);
+  if (first === undefined || operator === undefined || second === undefined) return null;
+  return DEFAULT.test(textOf(source, operator)) ? [first, second] : null;
 }
 
-function named(source: Source, at: number, depth: number): Read {
-  const word = wordAt(source, at);
-  const flag = FLAGS.get(word);
-  if (flag !== undefined) return { value: { kind: 'flag', flag, at }, next: at + 1 };
-  if (NO_VALUE.test(word)) return { value: unknown(at), next: at + 1 };
-  if (word === 'new' || word === 'await')
-    return depth > MAX_DEPTH ? { value: unknown(at), next: at + 1 } : primary(source, at + 1, depth + 1);
-  let [path, next] = [word, at + 1];
+function binary(source: Source, node: SyntaxNode, depth: number): Value {
+  const [first, operator, second] = childrenOf(node);
+  const mark = operator === undefined ? '' : textOf(source, operator);
+  if (first !== undefined && CAST.test(mark)) return valueOf(source, first, depth + 1);
+  if (first === undefined || second === undefined) return { kind: 'unknown', node };
+  if (mark === '+') return joined(source, [first, second], { node, depth });
+  if (!DEFAULT.test(mark)) return { kind: 'unknown', node };
+  const [a, b] = [valueOf(source, first, depth + 1), valueOf(source, second, depth + 1)];
+  return { kind: 'either', first: a, second: b, node };
+}
+
+/** Literals that follow each other are one text. */
+function joined(
+  source: Source,
+  parts: readonly SyntaxNode[],
+  { node, depth }: { node: SyntaxNode; depth: number },
+): Value {
+  const texts = parts.map((part) => valueOf(source, part, depth + 1));
+  const text = texts.map((each) => (each.kind === 'text' ? each.text : '')).join('');
+  return texts.every(({ kind }) => kind === 'text')
+    ? { kind: 'text', text, node }
+    : { kind: 'unknown', node };
+}
+
+/** A name with what follows it: `.member`, `["member"]`, `[item]` and calls, with types between them. */
+function chain(source: Source, node: SyntaxNode, depth: number): Value {
+  const links: SyntaxNode[][] = [];
+  let head = node;
+  while (isLink(head)) {
+    const [first, ...rest] = childrenOf(head).filter(({ name }) => name !== 'new');
+    if (first === undefined || links.length === MAX_LINKS) return { kind: 'unknown', node };
+    links.unshift(rest);
+    head = first;
+  }
+  if (!HEAD.test(head.name) || textOf(source, head) === 'undefined') return { kind: 'unknown', node };
+  let path = textOf(source, head);
   let receiver: CallValue | null = null;
-  let value: Value = { kind: 'name', path, receiver, at };
-  for (;;) {
-    const step = pathStep(source, next);
-    if (step === null) return { value, next };
-    if (path.length > MAX_PATH) return { value, next };
-    next = step.next;
-    if (step.kind === 'member') path += `.${step.name}`;
-    if (step.kind === 'item') path += '[]';
-    if (step.kind !== 'type') value = { kind: 'name', path, receiver, at };
-    if (step.kind !== 'call') continue;
-    const args = readArguments(source, step.open, depth + 1);
-    value = { kind: 'call', path, args, receiver, open: step.open, at };
-    receiver = value;
-    path += '()';
-  }
-}
-
-type PathStep =
-  | { kind: 'member'; name: string; next: number }
-  | { kind: 'call'; open: number; next: number }
-  | { kind: 'item' | 'type'; next: number };
-
-/** What follows a name: `.member`, `["member"]`, `[item]`, a call, or a type: `<T>` before a call and `!` in a path. */
-function pathStep(source: Source, at: number): PathStep | null {
-  const mark = wordAt(source, at);
-  if ((mark === '.' || mark === '?.') && isName(source, at + 1))
-    return { kind: 'member', name: wordAt(source, at + 1), next: at + 2 };
-  const open = mark === '?.' ? at + 1 : at;
-  const next = afterGroup(source, open);
-  switch (wordAt(source, open)) {
-    case '(':
-      return { kind: 'call', open, next };
-    case '[': {
-      const token = source.tokens[open + 1];
-      const isLiteral = token?.kind === 'string' && next === open + 3;
-      return isLiteral ? { kind: 'member', name: token.text, next } : { kind: 'item', next };
+  let value: Value = { kind: 'name', path, receiver, node };
+  for (const link of links) {
+    const open = link.find(({ name }) => name === 'ArgList');
+    if (open === undefined) {
+      const member = memberIn(source, link);
+      if (member === '') continue;
+      path += member;
+      value = { kind: 'name', path, receiver, node };
+    } else {
+      value = { kind: 'call', path, args: argumentsIn(source, open, depth + 1), receiver, open, node };
+      receiver = value;
+      path += '()';
     }
-    case '!':
-      return /^(?:[.[(]|\?\.)$/.test(wordAt(source, at + 1)) ? { kind: 'type', next: at + 1 } : null;
-    case '<': {
-      const end = genericEnd(source, open);
-      return end < 0 ? null : { kind: 'type', next: end };
-    }
-    default:
-      return null;
   }
+  return value;
 }
 
-/** The bracket of a call after type arguments, `f<A, B<C>>(`; -1: no type arguments are here. */
-function genericEnd(source: Source, at: number): number {
-  if (source.language === 'python') return -1;
-  let depth = 0;
-  for (let index = at; index < at + MAX_GENERIC; index += 1) {
-    const { kind } = source.tokens[index] ?? { kind: 'regex' };
-    const mark = wordAt(source, index);
-    if (mark === '<') depth += 1;
-    else if (mark === '>') depth -= 1;
-    else if (kind !== 'name' && kind !== 'string' && !/^(?:[.,|&:;?[\]{}]|=>)$/.test(mark)) return -1;
-    if (depth === 0) return wordAt(source, index + 1) === '(' ? index + 1 : -1;
-  }
-  return -1;
+/** What a link adds to the path: nothing for a type. */
+function memberIn(source: Source, link: readonly SyntaxNode[]): string {
+  const last = link.findLast(({ name }) => name !== ']');
+  if (last?.name.endsWith('PropertyName')) return `.${textOf(source, last)}`;
+  if (!link.some(({ name }) => name === '[')) return '';
+  const literal = last === undefined ? null : literalOf(last, source.text);
+  return literal === null ? '[]' : `.${literal}`;
 }
 
-function grouped(source: Source, at: number, depth: number): Read {
-  const next = afterGroup(source, at);
-  if (depth > MAX_DEPTH) return { value: unknown(at), next };
-  switch (wordAt(source, at)) {
-    case '[':
-      return { value: { kind: 'list', items: items(source, at, depth), at }, next };
-    case '{':
-      return { value: { kind: 'object', members: membersAt(source, at, depth), at }, next };
-    case '(': {
-      const inner = read(source, at + 1, depth + 1);
-      return { value: inner.next === source.partner[at] ? inner.value : unknown(at), next };
-    }
-    default:
-      return { value: unknown(at), next };
-  }
+/** An item of a list or of arguments. A spread value is an item like any other. */
+function itemsOf(source: Source, part: readonly SyntaxNode[], depth: number): Value[] {
+  const [node, other] = part.filter(({ name }) => name !== 'Spread' && name !== '*');
+  if (node === undefined) return [];
+  return [other === undefined ? valueOf(source, node, depth + 1) : { kind: 'unknown', node }];
 }
 
-/** Start of each part between commas inside a bracket. */
-function* partsOf(source: Source, open: number): Generator<number> {
-  const close = source.partner[open] ?? 0;
-  let at = open + 1;
-  while (at < close) {
-    yield at;
-    while (at < close && wordAt(source, at) !== ',') at = afterGroup(source, at);
-    at += 1;
-  }
-}
-
-/** A spread value is an item like any other. */
-const afterSpread = (source: Source, at: number): number =>
-  /^(?:\.\.\.|\*)$/.test(wordAt(source, at)) ? at + 1 : at;
-
-function items(source: Source, open: number, depth: number): Value[] {
-  return [...partsOf(source, open)].map((at) => read(source, afterSpread(source, at), depth + 1).value);
-}
-
-function membersAt(source: Source, open: number, depth: number): ReadonlyMap<string, Value> {
+function membersOf(source: Source, node: SyntaxNode, depth: number): ReadonlyMap<string, Value> {
   const members = new Map<string, Value>();
-  for (const at of partsOf(source, open)) {
-    const token = source.tokens[at];
-    if (token?.kind !== 'name' && token?.kind !== 'string') continue;
-    const mark = wordAt(source, at + 1);
-    if (mark === ':') members.set(token.text, read(source, at + 2, depth + 1).value);
-    else if (mark === ',' || mark === '}')
-      members.set(token.text, { kind: 'name', path: token.text, receiver: null, at });
-    else members.set(token.text, unknown(at));
+  for (const part of partsOf(node)) {
+    const [key, mark, value] = part[0]?.name === 'Property' ? childrenOf(part[0]) : part;
+    if (key === undefined || !(key.name === 'String' || key.name === 'PropertyDefinition')) continue;
+    const name = literalOf(key, source.text) ?? textOf(source, key);
+    if (mark === undefined) members.set(name, { kind: 'name', path: name, receiver: null, node: key });
+    else if (mark.name === ':' && value !== undefined) members.set(name, valueOf(source, value, depth + 1));
+    else members.set(name, { kind: 'unknown', node: key });
   }
   return members;
 }
 
-function readArguments(source: Source, open: number, depth: number): Arguments {
+/** The arguments in a bracket. */
+export function argumentsIn(source: Source, open: SyntaxNode, depth = 0): Arguments {
   if (depth > MAX_DEPTH) return NO_ARGUMENTS;
   const positional: Value[] = [];
   const named = new Map<string, Value>();
-  for (const at of partsOf(source, open)) {
-    if (source.language === 'python' && isName(source, at) && wordAt(source, at + 1) === '=')
-      named.set(wordAt(source, at), read(source, at + 2, depth + 1).value);
-    else if (wordAt(source, at) !== '**')
-      positional.push(read(source, afterSpread(source, at), depth + 1).value);
+  for (const part of partsOf(open)) {
+    const [first, mark, value] = part;
+    if (first?.name === '**') continue;
+    if (first !== undefined && mark?.name === 'AssignOp' && value !== undefined)
+      named.set(textOf(source, first), valueOf(source, value, depth + 1));
+    else positional.push(...itemsOf(source, part, depth));
   }
   return { positional, named };
 }

@@ -183,8 +183,8 @@ const listed = (key: string, where: Where): ObjectRow => ({
   language: 'javascript',
   needs: /^@openai\/agents/,
   key,
-  read: ({ source, members }, code) => {
-    const list = members.get(key);
+  read: ({ source, value }, code) => {
+    const list = value.members.get(key);
     if (list?.kind !== 'list') return [];
     return list.items.flatMap((item) => {
       const variable = item.kind === 'name' ? item.path : null;

@@ -156,12 +156,12 @@ export const MCP_OBJECTS: readonly ObjectRow[] = [
     framework: 'openai',
     language: 'any',
     key: 'server_url',
-    read: ({ source, members, at }, code) => serverOf(asCall(source, { kind: 'object', members, at }), code),
+    read: ({ source, value }, code) => serverOf(asCall(source, value), code),
   },
   {
     framework: 'anthropic',
     language: 'any',
     key: 'authorization_token',
-    read: ({ source, members, at }, code) => serverOf(asCall(source, { kind: 'object', members, at }), code),
+    read: ({ source, value }, code) => serverOf(asCall(source, value), code),
   },
 ];

@@ -1,8 +1,9 @@
 import type { Call, Code } from '../code.ts';
-import { declaredBefore, paragraphOf } from '../declarations.ts';
+import { paragraphOf } from '../declarations.ts';
 import type { ToolFound } from '../finding.ts';
 import { asCall, moduleOf, type CallRow, type ClassRow, type DecoratorRow, type ObjectRow } from '../row.ts';
-import { wordAt, type Source } from '../source.ts';
+import { textOf, type Source } from '../source.ts';
+import { literalOf, targetOf } from '../syntax.ts';
 import { optionOf, type Value } from '../values.ts';
 
 type Options = Pick<Call, 'source' | 'args'>;
@@ -96,7 +97,7 @@ const created = (
   read: (call, code) => {
     const option = form.function === undefined ? null : optionOf(call.args, form.function);
     const own = option?.kind === 'name' ? code.functionNamed(option.path) : null;
-    const target = call.source.language === 'javascript' ? targetOf(call) : null;
+    const target = call.source.language === 'javascript' ? targetNamed(call) : null;
     const named = code.textOption(call, form.name ?? ['name']);
     const source = own?.source ?? call.source;
     return toolFound(named ?? own?.declaration.name ?? target?.key ?? '', {
@@ -109,16 +110,12 @@ const created = (
 });
 
 /** The name that a call is assigned to, as a variable or as the key of an object. */
-function targetOf({ source, value }: Call): { key: string; variable: string | null } | null {
-  let at = value.at - 1;
-  while (/^(?:new|await)$/.test(wordAt(source, at))) at -= 1;
-  if (wordAt(source, at) === '=') {
-    const name = declaredBefore(source, at);
-    return name === null ? null : { key: wordAt(source, name), variable: wordAt(source, name) };
-  }
-  const key = source.tokens[at - 1];
-  if (wordAt(source, at) !== ':' || (key?.kind !== 'name' && key?.kind !== 'string')) return null;
-  return { key: key.text, variable: null };
+function targetNamed({ source, value }: Call): { key: string; variable: string | null } | null {
+  const found = targetOf(value.node);
+  if (found === null) return null;
+  const name = found.target.getChild('PropertyName') ?? found.target;
+  const key = literalOf(name, source.text) ?? textOf(source, name);
+  return { key, variable: found.isKey ? null : key };
 }
 
 export const TOOL_CALLS: readonly CallRow[] = [
@@ -273,18 +270,18 @@ export const TOOL_OBJECTS: readonly ObjectRow[] = [
     language: 'any',
     key: 'type',
     value: /^function$/,
-    read: ({ source, members, at }, code) => {
-      const nested = members.get('function');
-      const options = asCall(source, nested?.kind === 'object' ? nested : { kind: 'object', members, at });
-      const isTool = nested?.kind === 'object' || members.has('parameters');
-      return isTool ? toolOf(options, code) : [];
+    read: ({ source, value }, code) => {
+      const nested = value.members.get('function');
+      const isNested = nested?.kind === 'object';
+      const isTool = isNested || value.members.has('parameters');
+      return isTool ? toolOf(asCall(source, isNested ? nested : value), code) : [];
     },
   },
   {
     framework: 'anthropic',
     language: 'any',
     key: 'input_schema',
-    read: ({ source, members, at }, code) => toolOf(asCall(source, { kind: 'object', members, at }), code),
+    read: ({ source, value }, code) => toolOf(asCall(source, value), code),
   },
 ];
 
