@@ -107,7 +107,7 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '
 export const isString = ({ name }: SyntaxNode): boolean =>
   name === 'String' || name === 'FormatString' || name === 'TemplateString';
 
-/** The text of a string; null: it is no string, or it has code in it. */
+/** The text of a string; null: it is not a string, or it has code in it. */
 export function literalOf(node: SyntaxNode, text: string): string | null {
   if (
     !isString(node) ||
