@@ -11,7 +11,6 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import { baseUrlsIn } from '../../authoring/scan/base-urls.ts';
 import type { ShownCall, ShownRow } from '../egress/reports.ts';
 import { printable } from '../rendered.ts';
-import { readDirectory } from '../scan/read-directory.ts';
 import { plural } from '../table.ts';
 import type { RunLane } from './lanes-of-run.ts';
 import { toolsOf } from './live-calls.ts';
@@ -94,6 +93,8 @@ export async function noCallText(
   if (lanes.length === 0)
     return `${head} No lane is open, because neither the key nor the base URL of a vendor is set, and the manifest names no vendor with a lane.\n  Fix: set the variable with the key, such as OPENAI_API_KEY, before platform run.\n`;
   const variables = lanes.flatMap((lane) => lane.variables);
+  // Loads the parsers of code.
+  const { readDirectory } = await import('../scan/read-directory.ts');
   const { files } = await readDirectory(resolve(cwd)).catch(() => ({ files: [] }));
   const [place] = baseUrlsIn(files);
   const variable = variables[0] ?? 'the variable';
