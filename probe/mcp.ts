@@ -1,7 +1,8 @@
 import type { HostPort } from '../core/facts/address.ts';
 import type { Reach } from '../core/facts/facts.ts';
 import { isRecord, own, jsonOf } from '../core/untrusted/fields.ts';
-import { SseEvents } from '../core/usage/sse-data.ts';
+import { StreamReader } from '../core/usage/sse-data.ts';
+import { SSE } from '../core/usage/sse-format.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { exchange, HTTP_TIMEOUT_MS, type Exchange, type ExchangeOptions } from './http-exchange.ts';
 
@@ -138,7 +139,8 @@ async function requestEvent(
 ): Promise<{ answer: Exchange; found: boolean }> {
   let found = false;
   const decoder = new TextDecoder();
-  const events = new SseEvents((data, event) => (found ||= isWanted(data, event)), MAX_BYTES);
+  const onData = (data: string, event: string | null): void => void (found ||= isWanted(data, event));
+  const events = new StreamReader(SSE, { onData }, MAX_BYTES);
   const answer = await exchange(url, {
     ...options,
     isEnough: (chunk, headers) => {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { StreamReader } from '../usage/sse-data.ts';
+import { SSE } from '../usage/sse-format.ts';
 import type { Frame } from './model-wire.ts';
 import { createLineFrames, createSseFrames, frameLike, type FrameSplitter } from './sse-frames.ts';
 import { MAX_STRING_BYTES } from './short-json.ts';
@@ -80,6 +82,14 @@ describe('a stream of server-sent events', () => {
       }
     },
   );
+
+  test.each(STREAMS)('with %s has the same events as text', (_name, text, expected) => {
+    const events: [string | null, string][] = [];
+    const reader = new StreamReader(SSE, { onData: (data, event) => events.push([event, data]) }, 1000);
+    reader.write(text.replace(/^\uFEFF/, ''));
+    reader.end();
+    expect(events).toEqual(expected);
+  });
 
   test('is returned without delay: each chunk with the end of an event, and each comment', () => {
     const splitter = createSseFrames();

@@ -1,3 +1,4 @@
+import { LINES, SSE, type StreamFormat } from '../usage/sse-format.ts';
 import type { Frame } from './model-wire.ts';
 import { ShortJson } from './short-json.ts';
 
@@ -21,21 +22,12 @@ export interface FrameSplitter {
  * keep-alive comment does not wait for the next event.
  */
 export function createSseFrames(maxBytes: number = MAX_FRAME_BYTES): FrameSplitter {
-  let isFirst = true;
-  return splitterOf(
-    new SseEnds(),
-    (raw) => {
-      const frame = readEvent(raw, isFirst);
-      isFirst = false;
-      return frame;
-    },
-    maxBytes,
-  );
+  return splitterOf(SSE, maxBytes);
 }
 
 /** Splits newline-delimited JSON, such as Ollama's streams. */
 export function createLineFrames(maxBytes: number = MAX_FRAME_BYTES): FrameSplitter {
-  return splitterOf(new LineEnds(), readLine, maxBytes);
+  return splitterOf(LINES, maxBytes);
 }
 
 /** A frame with other data, in the form of `frame`: an SSE event or a line. */
@@ -48,16 +40,19 @@ export function frameLike({ raw, short }: Frame, data: string, event: string | n
   return { raw: bytes(`${name}data: ${lines}${end}${end}`), event, data };
 }
 
-const [LF, CR, COLON] = [0x0a, 0x0d, 0x3a] as const;
+const [LF, CR] = [0x0a, 0x0d] as const;
 const BYTE_ORDER_MARK = '\uFEFF';
 
-/** Finds the ends of frames. Keeps its state between chunks. */
-interface Ends {
-  /** Positions after the ends of frames in the chunk, ascending. */
-  in(chunk: Buffer): number[];
-}
-
-function splitterOf(ends: Ends, read: (raw: Buffer) => Frame, maxBytes: number): FrameSplitter {
+function splitterOf(format: StreamFormat, maxBytes: number): FrameSplitter {
+  const ends = format.createEnds();
+  let isFirst = true;
+  const read = (raw: Buffer): Frame => {
+    const text = raw.toString('utf8');
+    const part = isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
+    isFirst = false;
+    const { event, data } = format.read(part);
+    return { raw, event, data };
+  };
   const frame = new OpenFrame(read, maxBytes);
   return {
     get heldBytes() {
@@ -156,101 +151,6 @@ class OpenFrame {
 
 /** A frame without data. */
 const plain = (raw: Buffer): Frame => ({ raw, event: null, data: null });
-
-class SseEnds implements Ends {
-  #isLineEmpty = true;
-  #isComment = false;
-  /** The frame has a line that is not a comment. */
-  #hasFields = false;
-  /** A line feed at the begin of the next chunk belongs to the last line end. */
-  #isAfterReturn = false;
-
-  in(chunk: Buffer): number[] {
-    if (chunk.length === 0) return [];
-    const ends: number[] = [];
-    let [at, feed, carriageReturn] = [0, chunk.indexOf(LF), chunk.indexOf(CR)];
-    if (this.#isAfterReturn && feed === 0) {
-      // The frame may already be sent: its last byte must not wait for the next frame.
-      if (this.#isLineEmpty && !this.#hasFields) ends.push(1);
-      at = 1;
-      feed = chunk.indexOf(LF, at);
-    }
-    for (;;) {
-      const end = firstOf(feed, carriageReturn);
-      if (end < 0) break;
-      if (end > at) this.#startLine(chunk[at]);
-      at = end + (end === carriageReturn && feed === end + 1 ? 2 : 1);
-      if (this.#endLine()) ends.push(at);
-      if (feed >= 0 && feed < at) feed = chunk.indexOf(LF, at);
-      if (carriageReturn >= 0 && carriageReturn < at) carriageReturn = chunk.indexOf(CR, at);
-    }
-    if (at < chunk.length) this.#startLine(chunk[at]);
-    this.#isAfterReturn = chunk.at(-1) === CR;
-    return ends;
-  }
-
-  #startLine(byte: number | undefined): void {
-    if (!this.#isLineEmpty) return;
-    this.#isLineEmpty = false;
-    this.#isComment = byte === COLON;
-  }
-
-  /** Returns whether the frame ends with this line. */
-  #endLine(): boolean {
-    const isEnd = this.#isLineEmpty || (this.#isComment && !this.#hasFields);
-    this.#hasFields = !isEnd;
-    this.#isLineEmpty = true;
-    return isEnd;
-  }
-}
-
-class LineEnds implements Ends {
-  in(chunk: Buffer): number[] {
-    const ends: number[] = [];
-    for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) ends.push(at + 1);
-    return ends;
-  }
-}
-
-/** The smaller position; -1: not found. */
-function firstOf(a: number, b: number): number {
-  if (a < 0) return b;
-  return b < 0 ? a : Math.min(a, b);
-}
-
-function readEvent(raw: Buffer, isFirst: boolean): Frame {
-  const text = raw.toString('utf8');
-  const end = text.length - 2;
-  // Most events are one line of data.
-  if (
-    text.startsWith('data: ') &&
-    text.endsWith('\n\n') &&
-    text.indexOf('\n') === end &&
-    !text.includes('\r')
-  )
-    return { raw, event: null, data: text.slice(6, end) };
-  const body = isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
-  let event: string | null = null;
-  let data: string | null = null;
-  for (const line of body.includes('\r') ? body.split(/\r\n|\n|\r/) : body.split('\n')) {
-    if (line.startsWith('data:') || line === 'data')
-      data = data === null ? valueOf(line) : `${data}\n${valueOf(line)}`;
-    else if (line.startsWith('event:')) event = valueOf(line);
-  }
-  return { raw, event: event === '' ? null : event, data };
-}
-
-/** The text after the colon, without one leading space. */
-function valueOf(line: string): string {
-  const at = line.indexOf(':');
-  if (at < 0) return '';
-  return line.slice(line.startsWith(' ', at + 1) ? at + 2 : at + 1);
-}
-
-function readLine(raw: Buffer): Frame {
-  const data = raw.toString('utf8').trim();
-  return { raw, event: null, data: data === '' ? null : data };
-}
 
 /** Fields of SSE events never begin with a brace. */
 function isLine(raw: Buffer): boolean {

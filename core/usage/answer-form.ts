@@ -1,5 +1,6 @@
 import { isRecord, jsonOf } from '../untrusted/fields.ts';
-import { createLines, SseEvents } from './sse-data.ts';
+import { StreamReader } from './sse-data.ts';
+import { LINES, SSE } from './sse-format.ts';
 import { StreamDecoder } from './stream-decoder.ts';
 import { TOOL_RESULT, UsageCollector, usageOfDocument } from './answer-usage.ts';
 import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
@@ -19,12 +20,12 @@ export function formOfType(contentType: string | undefined): AnswerForm | null {
   if (contentType === 'text/event-stream') return 'stream';
   const type = mediaType(contentType);
   if (type === 'text/event-stream') return 'stream';
-  if (LINES.has(type)) return 'lines';
+  if (LINE_TYPES.has(type)) return 'lines';
   return type === 'application/json' || type.endsWith('+json') ? 'json' : null;
 }
 
 /** Content types of Ollama and of other servers that send JSON lines. */
-const LINES: ReadonlySet<string> = new Set([
+const LINE_TYPES: ReadonlySet<string> = new Set([
   'application/x-ndjson',
   'application/ndjson',
   'application/jsonl',
@@ -98,14 +99,12 @@ export function createStreamText(form: 'stream' | 'lines', { scope, createFilter
     if (value === undefined) return;
     filter.parsed(line, usage.add(code === STEP_CODE && isRecord(value) ? stepOf(value) : value));
   };
-  const skip = (start: string): void => {
+  const onSkip = (start: string): void => {
     const isResponse = SHAPES.some((shape) => shape.test(start)) && !UNFINISHED.test(start);
     if (scope.modelPath || isResponse) usage.skip(isResponse);
   };
-  const events =
-    form === 'stream'
-      ? new SseEvents((data) => add(data), MAX_READ_BYTES, skip)
-      : createLines((line) => add(line, ...withoutCode(line)), MAX_READ_BYTES, skip);
+  const onData = (data: string): void => (form === 'stream' ? add(data) : add(data, ...withoutCode(data)));
+  const events = new StreamReader(form === 'stream' ? SSE : LINES, { onData, onSkip }, MAX_READ_BYTES);
   return {
     write: (chunk) => events.write(decoder.decode(chunk)),
     heldBytes: () => events.heldLength() + filter.heldLength + usage.heldBytes,

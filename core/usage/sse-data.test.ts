@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from '../../testing/properties.ts';
-import { SseEvents } from './sse-data.ts';
+import { StreamReader } from './sse-data.ts';
+import { SSE } from './sse-format.ts';
 
 function dataOf(pieces: readonly string[], maxLength = 1000): string[] {
   const found: string[] = [];
-  const events = new SseEvents((data) => found.push(data), maxLength);
+  const events = new StreamReader(SSE, { onData: (data) => found.push(data) }, maxLength);
   for (const piece of pieces) events.write(piece);
   events.end();
   return found;
@@ -12,7 +13,7 @@ function dataOf(pieces: readonly string[], maxLength = 1000): string[] {
 
 test('each event has its own name, which does not carry over to the next event', () => {
   const found: [string, string | null][] = [];
-  const events = new SseEvents((data, event) => found.push([data, event]), 1000);
+  const events = new StreamReader(SSE, { onData: (data, event) => found.push([data, event]) }, 1000);
   events.write('event: endpoint\r\ndata: /messages\r\n\r\ndata: a\n\nevent:x\n\ndata: b\n\n');
   expect(found).toEqual([
     ['/messages', 'endpoint'],
@@ -41,7 +42,12 @@ describe('the data of server-sent events', () => {
       `${'data: xxxxxxxxxx\n'.repeat(100)}data: b\n\ndata: c\n\n`,
       ['c'],
     ],
-    ['is skipped if a comment is too long', `: ${'x'.repeat(2000)}\ndata: b\n\ndata: c\n\n`, ['c']],
+    ['is read after a comment that is too long', `: ${'x'.repeat(2000)}\ndata: b\n\n`, ['b']],
+    [
+      'is skipped if a comment in it is too long',
+      `data: a\n: ${'x'.repeat(2000)}\ndata: b\n\ndata: c\n\n`,
+      ['c'],
+    ],
     ['is read after many short comments', `${': keep-alive\n'.repeat(1000)}data: a\n\n`, ['a']],
   ])('%s', (_name, stream, expected) => {
     expect(dataOf([stream])).toEqual(expected);

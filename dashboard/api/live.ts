@@ -1,4 +1,5 @@
-import { SseEvents } from '../../core/usage/sse-data.ts';
+import { StreamReader } from '../../core/usage/sse-data.ts';
+import { SSE } from '../../core/usage/sse-format.ts';
 import { backoffMs } from './backoff.ts';
 import { getStream } from './client.ts';
 import { onReachable, reachable } from './reachable.ts';
@@ -45,13 +46,14 @@ async function read(path: string, handlers: StreamHandlers, stopped: AbortSignal
   const given = new AbortController();
   const watch = watchConnection(() => given.abort());
   let wasLive = false;
-  const events = new SseEvents((data, event) => {
+  const onData = (data: string, event: string | null): void => {
     if (event === 'ready') {
       wasLive = true;
       handlers.onState('live');
     }
     handlers.onEvent(event ?? 'message', data);
-  }, MAX_EVENT_LENGTH);
+  };
+  const events = new StreamReader(SSE, { onData }, MAX_EVENT_LENGTH);
   try {
     const body = await getStream(path, AbortSignal.any([stopped, given.signal]));
     const reader = body.getReader();
