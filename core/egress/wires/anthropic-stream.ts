@@ -4,7 +4,7 @@ import { isNoneLeft, type AnswerCall, type AnswerCalls } from './answer-calls.ts
 import { argumentsText, indexAt, nameAt, recordAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
-import type { Repetition } from './repeated-event.ts';
+import type { Repetition } from '../../usage/repeated-event.ts';
 import { noFacts, type StreamEditor } from './stream-filter.ts';
 
 /** Blocks that are open at the same time. */
@@ -12,6 +12,7 @@ const MAX_OPEN = 1000;
 
 /** Members of an event with text of the model. */
 const TEXTS: ReadonlySet<string> = new Set(['text', 'thinking']);
+const mayDiffer = (name: string): boolean => TEXTS.has(name);
 
 /** The counts of Anthropic's usage: the first event has those of the prompt, the last one can omit them. */
 const COUNTS = [
@@ -90,7 +91,7 @@ export class AnthropicEditor implements StreamEditor {
 
   repetition(event: Json): Repetition | null {
     return !this.isChanging && stringAt(event, 'type') === 'content_block_delta'
-      ? { keys: TEXTS, edit: null }
+      ? { mayDiffer, edit: null }
       : null;
   }
 

@@ -15,7 +15,7 @@ import {
 } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
-import type { Repetition } from './repeated-event.ts';
+import type { Repetition } from '../../usage/repeated-event.ts';
 import { noFacts, type StreamEditor } from './stream-filter.ts';
 
 /** Members of an event with text of the model, or with text of no meaning. */
@@ -26,6 +26,7 @@ const TEXTS: ReadonlySet<string> = new Set([
   'refusal',
   'obfuscation',
 ]);
+const mayDiffer = (name: string): boolean => TEXTS.has(name);
 
 /** Choices of one answer whose calls are kept apart. */
 const MAX_CHOICES = 256;
@@ -98,8 +99,8 @@ export class ChatEditor implements StreamEditor {
     );
     if (this.calls.isChanging || choices.length === 0 || !isText) return null;
     const hasNoUsage = this.#removeUsage && own(event, 'usage') === null;
-    if (!hasNoUsage) return { keys: TEXTS, edit: null };
-    return typeof withoutUsage(event, data) === 'string' ? { keys: TEXTS, edit: withoutUsageText } : null;
+    if (!hasNoUsage) return { mayDiffer, edit: null };
+    return typeof withoutUsage(event, data) === 'string' ? { mayDiffer, edit: withoutUsageText } : null;
   }
 
   #choiceAt(choice: Json): Choice {

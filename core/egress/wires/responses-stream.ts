@@ -3,7 +3,7 @@ import { isNoneLeft, type AnswerCall, type AnswerCalls } from './answer-calls.ts
 import { argumentsOf, indexAt, nameAt, recordAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
-import type { Repetition } from './repeated-event.ts';
+import type { Repetition } from '../../usage/repeated-event.ts';
 import { callIn, messageEvents, messageItem, outputOf, outputWithout } from './responses-items.ts';
 import { noFacts, type StreamEditor } from './stream-filter.ts';
 
@@ -12,6 +12,7 @@ const MAX_KEYS = 5000;
 
 /** Members of an event with text of the model, or without a meaning. */
 const TEXTS: ReadonlySet<string> = new Set(['delta', 'obfuscation', 'sequence_number']);
+const mayDiffer = (name: string): boolean => TEXTS.has(name);
 
 /** The last event of a stream, and whether the message is written before it. */
 const LAST: ReadonlyMap<string, boolean> = new Map([
@@ -76,7 +77,7 @@ export class ResponsesEditor implements StreamEditor {
   repetition(event: Json): Repetition | null {
     const isText = (stringAt(event, 'type') ?? '').endsWith('.delta');
     const isPart = isText && recordAt(event, 'response') === null && recordAt(event, 'item') === null;
-    return isPart && !this.isChanging ? { keys: TEXTS, edit: null } : null;
+    return isPart && !this.isChanging ? { mayDiffer, edit: null } : null;
   }
 
   /** The call that an event without an item belongs to. */

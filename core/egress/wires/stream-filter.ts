@@ -4,7 +4,7 @@ import { frameLike } from '../sse-frames.ts';
 import type { AnswerCall, AnswerCalls } from './answer-calls.ts';
 import { exactJson, readJson } from './exact-json.ts';
 import { jsonText, stringAt } from './members.ts';
-import { Repetitions, type Repetition } from './repeated-event.ts';
+import { Repetitions, type Repetition } from '../../usage/repeated-event.ts';
 
 /** Bytes of frames that are held. Above it, the held calls count as `remove`. */
 export const MAX_HELD_BYTES = 8 * 1024 * 1024;

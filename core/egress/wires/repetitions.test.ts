@@ -5,12 +5,13 @@ import { createSseFrames } from '../sse-frames.ts';
 import { AnswerCalls } from './answer-calls.ts';
 import { AnthropicEditor } from './anthropic-stream.ts';
 import { ChatEditor } from './chat-stream.ts';
-import { RepeatedEvent } from './repeated-event.ts';
+import { RepeatedEvent } from '../../usage/repeated-event.ts';
 import { ResponsesEditor } from './responses-stream.ts';
 import { createStreamFilter, type StreamEditor } from './stream-filter.ts';
 
 const KEYS = new Set(['content', 'delta', 'sequence_number']);
-const of = (data: string): RepeatedEvent | null => RepeatedEvent.of(data, { keys: KEYS, edit: null });
+const of = (data: string): RepeatedEvent | null =>
+  RepeatedEvent.of(data, { mayDiffer: (name) => KEYS.has(name), edit: null });
 
 const CHAT =
   '{"id":"c","choices":[{"index":0,"delta":{"role": "assistant", "content" : "Hel"},"finish_reason":null}]}';
@@ -21,6 +22,8 @@ describe('an event is a repetition', () => {
     CHAT.replace('Hel', ''),
     CHAT.replace('Hel', 'tool_calls, {"x": []}'.replaceAll('"', "'")),
     CHAT.replace('Hel', 'ÄÖ 🤖'),
+    CHAT.replace('Hel', String.raw`\n\u0041\\`),
+    CHAT.replace('Hel', String.raw`a\"`),
   ])('with another text: %s', (data) => {
     expect(of(CHAT)?.matches(data)).toBe(true);
   });
@@ -39,8 +42,8 @@ describe('an event is not a repetition', () => {
   test.each([
     ['with another member', CHAT.replace('"Hel"', '"Hel","tool_calls":[]')],
     ['with a member that an escape hides', CHAT.replace('"Hel"', String.raw`"Hel","tool\u005fcalls":[]`)],
-    ['with an escaped quote', CHAT.replace('Hel', String.raw`a\"`)],
     ['with an escape at the end of its text', CHAT.replace('Hel', '\\')],
+    ['with a member behind an escaped quote', CHAT.replace('Hel', String.raw`\\","tool_calls":[],"x":"`)],
     ['with a name in another spelling', CHAT.replace('content', String.raw`conten\u0074`)],
     ['with another kind of value', CHAT.replace('"Hel"', 'null')],
     ['with another value that matters', CHAT.replace('null', '"stop"')],
@@ -53,8 +56,9 @@ describe('an event is not a repetition', () => {
   });
 });
 
-test('an event with an escape, or without one of the texts, has no repetitions', () => {
-  expect(of(CHAT.replace('Hel', String.raw`\n`))).toBeNull();
+test('an event with an escape in its text has repetitions, and one without the texts has none', () => {
+  expect(of(CHAT.replace('Hel', String.raw`\n\"`))?.matches(CHAT)).toBe(true);
+  expect(of(CHAT.replace('content', String.raw`conten\u0074`))).toBeNull();
   expect(of('{"id":"content","choices":["content"]}')).toBeNull();
 });
 
