@@ -271,7 +271,7 @@ test('of 13 worker processes, usage is the sum of their events, and the report o
   await chat();
   await workers[0]!.events.flush(60_000);
   requests = 0;
-  expect(await usageOf()).toEqual(workers[0]!.getUsage());
+  expect(await usageOf()).toEqual({ ...workers[0]!.getUsage(), costUsd: 10 });
   requests = 1;
   for (let n = 1; n < workers.length; n += 1) await chat();
   for (const worker of workers) await worker.events.flush(60_000);
@@ -281,6 +281,7 @@ test('of 13 worker processes, usage is the sum of their events, and the report o
     models: [{ modelId: MODEL, promptTokens: 390, completionTokens: 130, totalTokens: 520, callCount: 13 }],
     totalTokens: 520,
     totalCalls: 13,
+    costUsd: 130,
     processReport: { totalTokens: 40, totalCalls: 1 },
   });
   for (const worker of workers) await worker.stop();

@@ -206,7 +206,15 @@ const ENDPOINTS: readonly Row[] = [
     null,
     200,
     JSON_TYPE,
-    { source: 'audit-ring', models: [], totalTokens: 0, totalCalls: 0, sampleSize: 0, callsWithoutUsage: 0 },
+    {
+      source: 'audit-ring',
+      models: [],
+      totalTokens: 0,
+      totalCalls: 0,
+      costUsd: null,
+      sampleSize: 0,
+      callsWithoutUsage: 0,
+    },
   ],
   [
     '200 {requestId, found: true, opaViolations}',

@@ -341,6 +341,7 @@ describe('a usage report', () => {
       models: [],
       totalTokens: 0,
       totalCalls: 0,
+      costUsd: null,
       sampleSize: 0,
       callsWithoutUsage: 0,
     });

@@ -422,16 +422,19 @@ describe('usage', () => {
       const usage =
         request.url === '/a' ? { usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } } : {};
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices: [], ...usage }));
+      response.end(
+        JSON.stringify({ id: 'c', object: 'chat.completion', model: 'gpt-4o', choices: [], ...usage }),
+      );
     };
     for (const path of ['/a', '/a', '/b'])
       await (await fetch(rig.proxyUrl + path, { method: 'POST', body: '{}' })).text();
     await rig.settled();
     const expected = {
       source: 'audit-ring',
-      models: [{ modelId: 'm', totalTokens: 14, callCount: 2 }],
+      models: [{ modelId: 'gpt-4o', totalTokens: 14, callCount: 2 }],
       totalTokens: 14,
       totalCalls: 2,
+      costUsd: (6 * 2.5 + 8 * 10) / 1e6,
       sampleSize: 2,
       callsWithoutUsage: 1,
     };
@@ -451,7 +454,7 @@ describe('usage', () => {
       totalCalls: 1,
     };
     await start({ agent: { '/platform/usage': usage } });
-    expect(await rig.report('/usage')).toEqual(usage);
+    expect(await rig.report('/usage')).toEqual({ ...usage, costUsd: null });
   });
 });
 

@@ -145,6 +145,7 @@ export const usageReport = z.object({
     .nullish(),
   totalTokens: z.number(),
   totalCalls: z.number(),
+  costUsd: z.number().nullish().describe('US dollars, of the models whose price is known'),
   sampleSize: count.describe('Requests with known usage'),
   callsWithoutUsage: count,
   withoutRequest: z.object({ totalTokens: z.number(), totalCalls: z.number() }).nullish(),

@@ -1,6 +1,6 @@
 import { LANE_USAGE, type AuditEntry, type BehavioralEvent } from './audit-entry.ts';
 import { totalOf } from '../usage/answer-usage.ts';
-import type { CallSum, ModelCall, RingUsageReport } from '../usage/usage.ts';
+import type { CallSum, ModelCall, ModelUsage, RingUsageReport } from '../usage/usage.ts';
 import { addCalls, emptyWindow } from '../usage/usage-window.ts';
 
 /** Where the calls of an entry come from: its response, the agent's `model` events, OpenTelemetry spans, or egress lanes. */
@@ -129,25 +129,37 @@ export function callsIn(events: readonly BehavioralEvent[]): ModelCall[] {
     }));
 }
 
-/**
- * `GET /usage` from the audit ring. A response with unknown usage is counted separately, never as 0 tokens.
- * @param withoutRequest calls without an entry
- * @param unknown calls of lanes without usage and without an entry
- */
+export interface RingUsageOptions {
+  /** Calls without an entry. */
+  withoutRequest: CallSum;
+  /** Calls of lanes without usage and without an entry. */
+  unknownWithoutRequest: number;
+  /** The cost of calls in US dollars; null: not known. */
+  costOf: (models: readonly ModelUsage[]) => number | null;
+}
+
+/** `GET /usage` from the audit ring. A response with unknown usage is counted separately, never as 0 tokens. */
 export function ringUsageReport(
   entries: readonly AuditEntry[],
-  withoutRequest: CallSum,
-  unknown = 0,
+  { withoutRequest, unknownWithoutRequest, costOf }: RingUsageOptions,
 ): RingUsageReport {
   const calls = entries.map(callsOf);
-  const totals = addCalls(emptyWindow(''), calls.flat());
+  const { models, totalTokens, totalCalls } = addCalls(emptyWindow(''), calls.flat());
   return {
     source: 'audit-ring',
-    models: totals.models.map(({ modelId, totalTokens, callCount }) => ({ modelId, totalTokens, callCount })),
-    totalTokens: totals.totalTokens,
-    totalCalls: totals.totalCalls,
+    models: models.map((each) => ({
+      modelId: each.modelId,
+      totalTokens: each.totalTokens,
+      callCount: each.callCount,
+    })),
+    totalTokens,
+    totalCalls,
+    costUsd: costOf(models),
     sampleSize: calls.filter((ofEntry) => ofEntry.length > 0).length,
-    callsWithoutUsage: entries.reduce((sum, entry) => sum + callsWithoutUsageOf(entry), unknown),
+    callsWithoutUsage: entries.reduce(
+      (sum, entry) => sum + callsWithoutUsageOf(entry),
+      unknownWithoutRequest,
+    ),
     ...(withoutRequest.totalCalls > 0 && { withoutRequest }),
   };
 }

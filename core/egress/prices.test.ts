@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { aManifest } from '../../testing/facts.ts';
 import type { Model } from '../manifest/manifest.ts';
 import { DEFAULT_PRICES, DEFAULT_PRICES_DATE } from './default-prices.ts';
-import { costOf, priceOf } from './prices.ts';
+import { costOf } from '../usage/cost.ts';
+import { costOfModels, priceOf } from './prices.ts';
 
 const model = (more: Partial<Model> = {}): { model: Model } => ({
   model: { provider: 'openai', id: 'gpt-4o', apiKey: 'k', ...more },
@@ -110,5 +111,21 @@ describe('the cost of a call', () => {
         { input: 2, output: 1 },
       ),
     ).toBeCloseTo(100 / 1e6, 12);
+  });
+});
+
+describe('the cost of a usage report', () => {
+  const manifest = aManifest(model({ prices: { a: { input: 2, output: 10 }, b: { input: 1, output: 1 } } }));
+  const used = (modelId: string, totalTokens = 1_500_000) => ({
+    ...{ modelId, promptTokens: 1_000_000, completionTokens: 400_000, totalTokens, callCount: 1 },
+  });
+
+  test.each<[string, ReturnType<typeof used>[], number | null]>([
+    ['has all models, and completion tokens that only the total has', [used('a'), used('b')], 7 + 1.5],
+    ['does not have models without a price', [used('a'), used('unknown-model')], 7],
+    ['is not known if no price is', [used('unknown-model')], null],
+    ['is not known without calls', [], null],
+  ])('%s', (_what, models, cost) => {
+    expect(costOfModels(manifest, models)).toBe(cost);
   });
 });

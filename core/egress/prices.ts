@@ -1,6 +1,8 @@
 import { declaredModelName, modelNamesOf } from '../facts/sightings.ts';
 import type { Manifest, ModelPrice } from '../manifest/manifest.ts';
 import { tokenPriceOf } from '../manifest/token-price.ts';
+import { costOf } from '../usage/cost.ts';
+import type { ModelUsage } from '../usage/usage.ts';
 import { DEFAULT_PRICES, DEFAULT_PRICES_DATE } from './default-prices.ts';
 
 export interface KnownPrice {
@@ -30,20 +32,15 @@ function firstIn(prices: ReadonlyMap<string, ModelPrice>, names: readonly string
   return names.flatMap((name) => prices.get(name) ?? [])[0];
 }
 
-/** Tokens of one call. Cached and written tokens are parts of `promptTokens`. */
-export interface BilledTokens {
-  promptTokens: number;
-  cachedTokens: number;
-  cacheWriteTokens: number;
-  completionTokens: number;
-}
-
-/** The cost of one call in US dollars. */
-export function costOf(usage: BilledTokens, price: ModelPrice): number {
-  const { input, output, cachedInput = input, cacheWrite = input } = price;
-  const { promptTokens, cachedTokens, cacheWriteTokens, completionTokens } = usage;
-  const plain = Math.max(0, promptTokens - cachedTokens - cacheWriteTokens);
-  const total =
-    plain * input + cachedTokens * cachedInput + cacheWriteTokens * cacheWrite + completionTokens * output;
-  return total / 1e6;
+/**
+ * The cost of a usage report in US dollars: of the models whose price is known; null: the price of no model is known. As on lanes, all
+ * that is not prompt is completion.
+ */
+export function costOfModels(manifest: Manifest, models: readonly ModelUsage[]): number | null {
+  const costs = models.flatMap(({ modelId, promptTokens, totalTokens }) => {
+    const known = priceOf(manifest, modelId);
+    const tokens = { promptTokens, completionTokens: totalTokens - promptTokens };
+    return known === null ? [] : [costOf(tokens, known.price)];
+  });
+  return costs.length === 0 ? null : costs.reduce((sum, cost) => sum + cost, 0);
 }

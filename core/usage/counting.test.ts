@@ -8,7 +8,7 @@ import { callsOf, lateCallsOf } from '../behavior/entry-usage.ts';
 import { parseUsageReport } from './parse-usage-report.ts';
 import { ringUsageReport } from '../behavior/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from './usage-window.ts';
-import type { ModelCall } from './usage.ts';
+import type { CallSum, ModelCall } from './usage.ts';
 
 const call = (modelId: string, promptTokens: number, completionTokens: number): ModelCall => ({
   modelId,
@@ -95,12 +95,15 @@ test('the ring report sums usage by model and counts calls without usage separat
     ],
     totalTokens: 31,
     totalCalls: 4,
+    costUsd: 2.5,
     sampleSize: 3,
     callsWithoutUsage: 1,
   };
-  expect(ringUsageReport(entries, { totalTokens: 0, totalCalls: 0 })).toEqual(report);
+  const reportWith = (withoutRequest: CallSum): unknown =>
+    ringUsageReport(entries, { withoutRequest, unknownWithoutRequest: 0, costOf: () => 2.5 });
+  expect(reportWith({ totalTokens: 0, totalCalls: 0 })).toEqual(report);
   const withoutRequest = { totalTokens: 0, totalCalls: 2 };
-  expect(ringUsageReport(entries, withoutRequest)).toEqual({ ...report, withoutRequest });
+  expect(reportWith(withoutRequest)).toEqual({ ...report, withoutRequest });
 });
 
 describe('a usage window', () => {

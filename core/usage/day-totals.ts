@@ -1,4 +1,5 @@
 import { addTokens, NO_TOKENS, type TokenCounts } from './token-counts.ts';
+import { costOf } from './cost.ts';
 import type { ModelCall, UsageTotals } from './usage.ts';
 
 /** Token usage of one instance on one UTC day. */
@@ -41,6 +42,5 @@ export function totalsToday(totals: DayTotals, at: Date, price?: TokenPrice): Us
   const today = totals.day === dayOf(at) ? totals : emptyDay(at);
   const tokensToday = today.totalTokens;
   if (price === undefined) return { tokensToday };
-  const costTodayUsd = (today.promptTokens * price.input + today.completionTokens * price.output) / 1e6;
-  return { tokensToday, costTodayUsd };
+  return { tokensToday, costTodayUsd: costOf(today, price) };
 }

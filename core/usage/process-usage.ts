@@ -1,7 +1,7 @@
-import type { AgentUsageReport, CallSum, UsageWindow } from './usage.ts';
+import type { AgentUsageReport, CallSum, ModelUsage, ReportCost, UsageWindow } from './usage.ts';
 
 /** `GET /usage` if the agent reports its own usage. */
-export interface ShownUsageReport extends AgentUsageReport {
+export interface ShownUsageReport extends AgentUsageReport, ReportCost {
   /** Totals of the agent's own report, if its events have more tokens; the other members are then the sums of the events. */
   processReport?: CallSum;
 }
@@ -10,9 +10,13 @@ export interface ShownUsageReport extends AgentUsageReport {
  * The report of an agent is that of the process that answered. All worker processes send their `model` events to the sidecar, and a
  * restart of a process keeps them, so the events count if they have more tokens.
  */
-export function agentUsage(report: AgentUsageReport, events: UsageWindow): ShownUsageReport {
+export function agentUsage(
+  report: AgentUsageReport,
+  events: UsageWindow,
+  costOf: (models: readonly ModelUsage[]) => number | null,
+): ShownUsageReport {
   const { source, totalTokens, totalCalls } = report;
   return events.totalTokens <= totalTokens
-    ? report
-    : { source, ...events, processReport: { totalTokens, totalCalls } };
+    ? { ...report, costUsd: costOf(report.models) }
+    : { source, ...events, costUsd: costOf(events.models), processReport: { totalTokens, totalCalls } };
 }

@@ -12,8 +12,14 @@ export interface ModelUsage extends Omit<ModelCall, typeof REQUESTED_MODEL> {
   callCount: number;
 }
 
+/** The cost of the calls of a report. */
+export interface ReportCost {
+  /** US dollars, of the calls whose price is known; null: the price of no call is known. */
+  costUsd: number | null;
+}
+
 /** `GET /usage` from the audit ring. */
-export interface RingUsageReport extends CallSum {
+export interface RingUsageReport extends CallSum, ReportCost {
   source: 'audit-ring';
   models: Pick<ModelUsage, 'modelId' | 'totalTokens' | 'callCount'>[];
   /** Ring entries that carry usage. */

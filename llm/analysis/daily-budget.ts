@@ -1,3 +1,4 @@
+import { costOf } from '../../core/usage/cost.ts';
 import { dayOf, type TokenPrice } from '../../core/usage/day-totals.ts';
 
 /** Tokens of one request. */
@@ -61,8 +62,8 @@ export class DailyBudget {
   }
 
   #costOf({ input, output }: TokenUse): number {
-    const price = this.#limits.usdPerMillionTokens;
-    return (input * price.input + output * price.output) / 1e6;
+    const tokens = { promptTokens: input, completionTokens: output };
+    return costOf(tokens, this.#limits.usdPerMillionTokens);
   }
 }
 

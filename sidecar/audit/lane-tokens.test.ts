@@ -147,7 +147,11 @@ test('a lane call without usage is a call without usage, once, with and without 
   complete(recording, null);
   audit.recordLaneCall(null, finished(null));
   const report = (): RingUsageReport =>
-    ringUsageReport(audit.ring.newest(), audit.withoutRequest, audit.unknownWithoutRequest);
+    ringUsageReport(audit.ring.newest(), {
+      withoutRequest: audit.withoutRequest,
+      unknownWithoutRequest: audit.unknownWithoutRequest,
+      costOf: () => null,
+    });
   expect(report().callsWithoutUsage).toBe(2);
   expect(audit.answersWithoutUsage).toBe(2);
   const counted = arrive();

@@ -114,6 +114,7 @@ describe('events', () => {
       models: [],
       totalTokens: 0,
       totalCalls: 0,
+      costUsd: null,
       sampleSize: 0,
       callsWithoutUsage: 0,
       withoutRequest: { totalTokens: 15, totalCalls: 3 },

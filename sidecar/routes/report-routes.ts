@@ -10,6 +10,8 @@ import type { Verdict } from '../../core/observation/verdict.ts';
 import { ref } from '../../core/untrusted/json-schema.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
+import { costOfModels } from '../../core/egress/prices.ts';
+import type { ModelUsage } from '../../core/usage/usage.ts';
 import { agentUsage } from '../../core/usage/process-usage.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
 import { Problem } from '../../runtime/problem.ts';
@@ -70,7 +72,7 @@ const USAGE: Operation = {
 
 /** Reports about the agent's declared and observed state; each response names its data source. */
 export function reportRoutes(context: SidecarContext): SidecarRoute[] {
-  const { audit, config, stopping } = context;
+  const { audit, config, manifest, stopping } = context;
   const usage = new SharedRun(() => probeAgentUsage(config.UPSTREAM_URL, stopping.signal));
   return [
     {
@@ -104,16 +106,18 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/usage',
       access: 'local',
       summary:
-        "Returns tokens by model: the agent's own report, or the sum of its `model` events if that is larger, else the totals of the audit ring. The report is that of one process: with several worker processes the sum of the events is larger, and `processReport` has the totals of the report.",
+        "Returns tokens by model and their cost: the agent's own report, or the sum of its `model` events if that is larger, else the totals of the audit ring. The report is that of one process: with several worker processes the sum of the events is larger, and `processReport` has the totals of the report. `costUsd`: as for calls in `GET /egress`, of the models whose price is known; null: the price of no model is known.",
       operation: USAGE,
       handlers: [
         async (_request, response) => {
           const reported = await usage.join();
-          const { ring, withoutRequest, unknownWithoutRequest } = audit;
+          const costOf = (models: readonly ModelUsage[]): number | null =>
+            costOfModels(manifest.manifest, models);
+          const { ring, withoutRequest, unknownWithoutRequest, reported: events } = audit;
           response.json(
             reported === null
-              ? ringUsageReport(ring.newest(), withoutRequest, unknownWithoutRequest)
-              : agentUsage(reported, audit.reported),
+              ? ringUsageReport(ring.newest(), { withoutRequest, unknownWithoutRequest, costOf })
+              : agentUsage(reported, events, costOf),
           );
         },
       ],

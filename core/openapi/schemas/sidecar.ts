@@ -17,6 +17,10 @@ import { EGRESS_CALL_SCHEMAS } from './egress-calls.ts';
 import { COMPLIANT, EVIDENCE_SUMS, GRADE, SCORE, SEVERITY, SOURCE, USAGE_WINDOW } from './reports.ts';
 
 const CALL = { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT, totalTokens: COUNT } as const;
+const REPORT_COST = {
+  ...orNull(AMOUNT),
+  description: 'US dollars, of the models whose price is known. null: the price of no model is known.',
+} as const;
 const CALL_SUM = { totalTokens: COUNT, totalCalls: COUNT } as const;
 const LATENCY = orNull(AMOUNT);
 const REACHABLE = { ...orNull(FLAG), description: 'null: unknown.' };
@@ -173,7 +177,7 @@ const USAGE: Readonly<Record<string, JsonSchema>> = {
   AgentUsageReport: {
     description: 'Usage that the agent itself reports.',
     ...closed(
-      { source: { type: 'string', const: 'agent-sdk' }, ...USAGE_WINDOW },
+      { source: { type: 'string', const: 'agent-sdk' }, ...USAGE_WINDOW, costUsd: REPORT_COST },
       {
         processReport: {
           ...closed(CALL_SUM),
@@ -190,6 +194,7 @@ const USAGE: Readonly<Record<string, JsonSchema>> = {
         source: { type: 'string', const: 'audit-ring' },
         models: listOf(closed({ modelId: TEXT, totalTokens: COUNT, callCount: COUNT })),
         ...CALL_SUM,
+        costUsd: REPORT_COST,
         sampleSize: { ...COUNT, description: 'Entries with usage.' },
         callsWithoutUsage: { ...COUNT, description: 'Model responses whose usage could not be read.' },
       },
