@@ -25,12 +25,12 @@ interface Call {
   id: string | null;
   modelId: string | null;
   counts: TokenCounts | null;
-  /** Sum of the pieces. */
-  pieces: TokenCounts | null;
+  /** Sum of the increments. */
+  increments: TokenCounts | null;
   isUnreadable: boolean;
   isFinished: boolean;
   isRoot: boolean;
-  /** The last finding was a piece, and the call has no counts yet. */
+  /** The last finding was an increment, and the call has no counts yet. */
   isWaiting: boolean;
   isToolResult: boolean;
 }
@@ -83,9 +83,9 @@ export class UsageCollector {
       call.isToolResult ||= finding.isToolResult;
       if (finding.counts === 'unreadable') call.isUnreadable = true;
       else if (call === this.#unnamed) ofEvent = sumOf(ofEvent, finding.counts);
-      else if (finding.kind === 'piece') call.pieces = withPiece(call.pieces, finding.counts);
+      else if (finding.kind === 'increment') call.increments = withIncrement(call.increments, finding.counts);
       else call.counts = largestOf(call.counts, finding.counts);
-      call.isWaiting = finding.kind === 'piece' && countsOfCall(call) === null;
+      call.isWaiting = finding.kind === 'increment' && countsOfCall(call) === null;
       this.#last = call;
     }
     this.#unnamed.counts = largestOf(this.#unnamed.counts, ofEvent);
@@ -115,9 +115,11 @@ export class UsageCollector {
     if (counts !== null) this.#calls.delete(PARTIAL);
     const last = this.#last;
     const id = this.#idOf(finding);
-    const isLast = kind === 'end' || (kind === 'tail' && last !== null && countsOfCall(last) === null);
+    const isLast =
+      kind === 'latest-end' ||
+      (kind === 'latest-end-without-usage' && last !== null && countsOfCall(last) === null);
     if (isLast && last !== null && (id === null || !this.#calls.has(`id ${id}`))) return last;
-    if (id === null && kind !== 'step') return this.#unnamed;
+    if (id === null && kind !== 'single') return this.#unnamed;
     const key = id === null ? `step ${(this.#steps += 1)}` : `id ${id}`;
     return this.#callAt(key, id);
   }
@@ -137,8 +139,9 @@ export class UsageCollector {
     const last = this.#last;
     const aliases = this.#aliases;
     const idsOfRuns = this.#idsOfRuns;
-    // LangChain in JavaScript: the piece with the counts is the last piece and has a different id.
-    const endsLast = kind === 'piece' && counts !== null && id.startsWith('run-') && last?.isWaiting === true;
+    // LangChain in JavaScript: the increment with the counts is the last one and has a different id.
+    const endsLast =
+      kind === 'increment' && counts !== null && id.startsWith('run-') && last?.isWaiting === true;
     const known = (runId === null ? null : idsOfRuns.get(runId)) ?? (endsLast ? last?.id : null) ?? id;
     if (runId !== null && idsOfRuns.size < MAX_CALLS) idsOfRuns.set(runId, known);
     if (known === id) return aliases.get(id) ?? id;
@@ -155,7 +158,7 @@ export function usageOfDocument(value: unknown, scope: UsageScope = EVERY_RESPON
   if (only === undefined) return null;
   const { counts } = only;
   // Most responses are one call with its usage, for which nothing has to be collected.
-  if (findings.length === 1 && only.kind === 'whole' && counts !== null && counts !== 'unreadable')
+  if (findings.length === 1 && only.kind === 'total' && counts !== null && counts !== 'unreadable')
     return {
       calls: [readCall(only.id === null ? UNNAMED : only, counts, only.modelId, scope)],
       unknown: [],
@@ -168,11 +171,11 @@ export function usageOfDocument(value: unknown, scope: UsageScope = EVERY_RESPON
 
 /** A chunk of a call without usage. The other kinds depend on what came before, and a step is a new call each time. */
 function isRepeatable({ counts, kind }: Finding): boolean {
-  return counts === null && (kind === 'whole' || kind === 'piece');
+  return counts === null && (kind === 'total' || kind === 'increment');
 }
 
 const NO_CALL: Call = {
-  ...{ id: null, modelId: null, counts: null, pieces: null },
+  ...{ id: null, modelId: null, counts: null, increments: null },
   ...{ isUnreadable: false, isFinished: false, isRoot: false, isWaiting: false, isToolResult: false },
 };
 
@@ -223,8 +226,8 @@ export function requestUsageOf({ calls, unknown, reason }: ParsedUsage): Request
 
 const UNKNOWN = 'unknown';
 
-function countsOfCall({ counts, pieces, isUnreadable }: Call): TokenCounts | null {
-  return isUnreadable ? null : largestOf(counts, pieces);
+function countsOfCall({ counts, increments, isUnreadable }: Call): TokenCounts | null {
+  return isUnreadable ? null : largestOf(counts, increments);
 }
 
 const UNNAMED: Pick<ReadCall, 'id' | 'isRoot'> = { id: null, isRoot: false };
@@ -288,13 +291,14 @@ function sumOf(first: TokenCounts | null, second: TokenCounts | null): TokenCoun
 }
 
 /**
- * Adds a piece. A piece that is at least as large as the sum so far replaces the sum, because libraries repeat the complete
+ * Adds an increment. One that is at least as large as the sum so far replaces the sum, because libraries repeat the complete
  * message at the end.
  */
-function withPiece(sum: TokenCounts | null, piece: TokenCounts | null): TokenCounts | null {
-  if (sum === null || piece === null) return sum ?? piece;
-  const isSum = piece.promptTokens >= sum.promptTokens && piece.completionTokens >= sum.completionTokens;
-  return isSum ? largestOf(sum, piece) : sumOf(sum, piece);
+function withIncrement(sum: TokenCounts | null, increment: TokenCounts | null): TokenCounts | null {
+  if (sum === null || increment === null) return sum ?? increment;
+  const isSum =
+    increment.promptTokens >= sum.promptTokens && increment.completionTokens >= sum.completionTokens;
+  return isSum ? largestOf(sum, increment) : sumOf(sum, increment);
 }
 
 /** The maximum of each member, because a vendor sends growing prompt and completion counts in different events. */

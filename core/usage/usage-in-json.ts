@@ -14,11 +14,13 @@ export interface Finding {
   /** null: a model response, or a piece of one, without usage. */
   counts: TokenCounts | 'unreadable' | null;
   /**
-   * `whole`: the complete usage of the call so far. `piece`: to be added to the other pieces with this id. `end`: belongs to
-   * the most recently started call if its id is unknown. `tail`: like `end`, unless that call already has usage. `step`: a
-   * separate call without an id. `partial`: the usage so far of a call whose last event has a different id.
+   * `total`: the complete usage of the call so far, such as that of a chat completion. `increment`: is added to the others with this
+   * id, such as an AIMessageChunk of LangChain. `latest-end`: belongs to the most recently started call if its id is unknown, such as
+   * Anthropic's message_delta. `latest-end-without-usage`: like `latest-end`, unless that call already has usage, such as the last
+   * chunk of a chat completion, which has no choices. `single`: a separate call without an id, such as finish-step of the AI SDK.
+   * `partial`: the usage so far of a call whose last event has a different id, such as a partial event of the Agent Development Kit.
    */
-  kind: 'whole' | 'piece' | 'end' | 'tail' | 'step' | 'partial';
+  kind: 'total' | 'increment' | 'latest-end' | 'latest-end-without-usage' | 'single' | 'partial';
   /** The call is complete. */
   isFinished: boolean;
   /** The value itself is the model response, not a copy inside the JSON of a framework. */
@@ -234,7 +236,7 @@ function callsByModel(object: Record<string, unknown>, { id, sent }: Place): Fin
     if (counts === null || counts === 'sent') return [];
     const modelId = cut(name, MAX_NAME);
     const named = { id: id === null ? null : `${id} ${modelId}`, modelId };
-    const kind = 'whole';
+    const kind = 'total';
     return [{ ...named, runId: null, counts, kind, isFinished: true, isRoot: false, isToolResult: false }];
   });
 }
@@ -284,14 +286,14 @@ function unheldCountsOf(object: Record<string, unknown>, sent: SentCounts | null
 /** Detects framework steps and message pieces. Any other object contains the complete usage of its call. */
 function kindOf(object: Record<string, unknown>): Finding['kind'] {
   const type = own(object, 'type');
-  if (type === 'AIMessageChunk') return 'piece';
-  if (type === 'message_delta') return 'end';
-  if (type === 'finish-step' || type === 'step-finish' || isBedrockEvent(object)) return 'step';
+  if (type === 'AIMessageChunk') return 'increment';
+  if (type === 'message_delta') return 'latest-end';
+  if (type === 'finish-step' || type === 'step-finish' || isBedrockEvent(object)) return 'single';
   // The Agent Development Kit repeats the sum so far in each event of a streamed call.
   if (own(object, 'partial') === true) return 'partial';
   // The last chunk of a chat completion, which some servers send with a different id.
   const choices = own(object, 'choices');
-  return Array.isArray(choices) && choices.length === 0 ? 'tail' : 'whole';
+  return Array.isArray(choices) && choices.length === 0 ? 'latest-end-without-usage' : 'total';
 }
 
 /** The last event of a Converse stream, which has no id. */

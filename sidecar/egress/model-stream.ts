@@ -41,7 +41,7 @@ export class ModelStream {
   readonly #options: ModelStreamOptions;
   readonly #filter: StreamFilter;
   /** Reads the calls of each frame before the filter does; null: the verdicts are known at once. */
-  readonly #scout: StreamFilter | null;
+  readonly #lookahead: StreamFilter | null;
   /** Frames of a held response; null: frames pass. */
   #held: Frame[] | null;
   #heldBytes = 0;
@@ -56,7 +56,7 @@ export class ModelStream {
     const { wire, verdicts, removeUsage, message } = options;
     this.#options = options;
     this.#filter = wire.createFilter({ judge: verdicts.judge, removeUsage, message });
-    this.#scout = options.isEngineRemote
+    this.#lookahead = options.isEngineRemote
       ? wire.createFilter({ judge: verdicts.collect, removeUsage: false, message })
       : null;
     this.#held = options.isFailing ? [] : null;
@@ -75,9 +75,9 @@ export class ModelStream {
 
   push(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
     for (const frame of frames)
-      if (frame.part !== 'begin') this.#scout?.push(frame);
-      else if (this.#scout !== null) this.#probe(frame, this.#options.verdicts.collect);
-    if (isEnd) this.#scout?.end();
+      if (frame.part !== 'begin') this.#lookahead?.push(frame);
+      else if (this.#lookahead !== null) this.#probe(frame, this.#options.verdicts.collect);
+    if (isEnd) this.#lookahead?.end();
     const { pending } = this.#options.verdicts;
     return pending === null ? this.#pass(frames, isEnd) : pending.then(() => this.#pass(frames, isEnd));
   }

@@ -32,7 +32,7 @@ export class ToolVerdicts {
     this.#userConfirmed = userConfirmed;
   }
 
-  /** For the filter of an answer. A verdict that is not known yet passes, so `collect` must come first with such an engine. */
+  /** For the filter of an answer. With a remote engine call `collect` first: a call without a decision passes. */
   readonly judge: JudgeCall = (call) => {
     // Nothing is removed, so nothing has to wait: `collectAll` follows at the end.
     if (!this.#policy.blocks) return 'pass';

@@ -16,8 +16,8 @@ const sourceJson = JSON as unknown as SourceJson;
 
 /**
  * `known`, the parsed `text`, in a form that is written with the same numbers: numbers that JavaScript cannot represent are objects
- * that `JSON.stringify` writes as they were. The same object if the text has none. Only for a document that is written again, so that
- * an allowed call does not get another order number because the call next to it was removed.
+ * that `JSON.stringify` writes as they were. The same object if the text has none. Keeps large numbers exact when a document is written
+ * again. Without it, removing one call could change a number in the next.
  */
 export function exactJson<T>(known: T, text: string): T {
   const plain = withoutLiterals(text);
