@@ -5,6 +5,7 @@ import type { HeaderList } from '../proxy/headers.ts';
 import type { ClientBody } from '../proxy/client-message.ts';
 import { ResponseWriter, type Source } from '../proxy/response-writer.ts';
 import { Stuck } from '../proxy/stuck.ts';
+import { WaitingEvents } from '../proxy/waiting-events.ts';
 import {
   internalFailure,
   type UpstreamFailure,
@@ -50,8 +51,8 @@ export class LaneExchange implements UpstreamHandler, Source {
   #answer: SniffedAnswer | null = null;
   /** Head of the upstream's response. */
   #head: { status: number; message: string; raw: HeaderList } | null = null;
-  /** Events that wait for a step of the call; null: none is pending. */
-  #waiting: (() => void)[] | null = null;
+  /** Events that wait for a step of the call. */
+  readonly #waiting = new WaitingEvents();
   #keptBytes = 0;
   #isOver = false;
   #isClosed = false;
@@ -160,23 +161,19 @@ export class LaneExchange implements UpstreamHandler, Source {
       if (!this.#isOver) go(step);
       return;
     }
-    const waiting: (() => void)[] = [];
-    this.#waiting = waiting;
+    this.#waiting.begin();
     this.#control?.pause();
-    const proceed = (next: () => void): void => {
-      this.#waiting = null;
-      try {
-        if (!this.#isOver) next();
-        for (const each of waiting) each();
-        this.#writer.flush();
-      } catch (error) {
-        this.#waiting = null;
-        this.#control?.abort();
-        this.onError(internalFailure(error));
-        return;
-      }
-      if (this.#waiting === null && !this.#writer.isFull) this.#control?.resume();
-    };
+    const proceed = (next: () => void): void =>
+      this.#waiting.settle(
+        () => {
+          if (!this.#isOver) next();
+        },
+        {
+          writer: this.#writer,
+          control: () => this.#control,
+          onError: (failure) => this.onError(failure),
+        },
+      );
     step.then(
       (result) => proceed(() => go(result)),
       (error: unknown) => proceed(() => this.onError({ kind: 'broken', error: error as Error })),
@@ -190,7 +187,7 @@ export class LaneExchange implements UpstreamHandler, Source {
 
   resume(): void {
     this.#stuck.release();
-    if (this.#waiting === null) this.#control?.resume();
+    if (!this.#waiting.isPending) this.#control?.resume();
   }
 
   onStart(control: UpstreamRequestHandle): void {
@@ -203,7 +200,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   }
 
   onHead(status: number, message: string, raw: HeaderList): void {
-    if (this.#waiting !== null) return void this.#waiting.push(() => this.onHead(status, message, raw));
+    if (this.#waiting.isPending) return void this.#waiting.add(() => this.onHead(status, message, raw));
     if (this.#isOver) return;
     this.#input.open.outages.ended();
     const again = this.#call?.refused?.(status) ?? null;
@@ -223,7 +220,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   }
 
   onData(chunk: Buffer): void {
-    if (this.#waiting !== null) return void this.#waiting.push(() => this.onData(chunk));
+    if (this.#waiting.isPending) return void this.#waiting.add(() => this.onData(chunk));
     const answer = this.#answer;
     if (answer !== null)
       this.#after(
@@ -233,11 +230,11 @@ export class LaneExchange implements UpstreamHandler, Source {
   }
 
   onRead(): void {
-    if (this.#waiting === null) this.#writer.flush();
+    if (!this.#waiting.isPending) this.#writer.flush();
   }
 
   onEnd(): void {
-    if (this.#waiting !== null) return void this.#waiting.push(() => this.onEnd());
+    if (this.#waiting.isPending) return void this.#waiting.add(() => this.onEnd());
     const answer = this.#answer;
     if (answer !== null)
       this.#after(
@@ -284,7 +281,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   }
 
   onError(failure: UpstreamFailure): void {
-    if (this.#waiting !== null) return void this.#waiting.push(() => this.onError(failure));
+    if (this.#waiting.isPending) return void this.#waiting.add(() => this.onError(failure));
     try {
       this.#fail(failure);
     } catch (error) {

@@ -26,6 +26,7 @@ import type { ProxyContext } from './proxy-context.ts';
 import { respondWithProblem, writeProblemAndLinger, type ProblemResponse } from './problem-response.ts';
 import { BlockedResponse } from './blocked-response.ts';
 import { Stuck } from './stuck.ts';
+import { WaitingEvents } from './waiting-events.ts';
 import {
   FAILURE_RESPONSES,
   internalFailure,
@@ -79,8 +80,8 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   #isClosed = false;
   #isBroken = false;
   #overheadMs = 0;
-  /** Events deferred until the policy engine has judged the head; null: no judgement is pending. */
-  #held: (() => void)[] | null = null;
+  /** Events that wait until the policy engine has judged the head. */
+  readonly #waiting = new WaitingEvents();
   #heldBytes = 0;
   /** Pending policy evaluation. The audit entry is completed only after it. */
   #judging: Promise<void> | null = null;
@@ -184,22 +185,23 @@ export class Exchange implements UpstreamHandler, Source, Turn {
    * Holds back the whole response until the verdict. The agent's connection is read on up to a limit: to stop it and to start it
    * again costs two system calls, and the verdict is usually there before the next bytes.
    */
-  async #holdFor(verdict: Promise<Verdict>, passOn: (final: Verdict) => void): Promise<void> {
-    const held: (() => void)[] = [];
-    this.#held = held;
-    try {
-      const final = await verdict;
-      this.#held = null;
-      passOn(final);
-      for (const go of held) go();
-      this.#writer.flush();
-    } catch (error) {
-      this.#held = null;
-      this.#control?.abort();
-      this.onError(internalFailure(error));
-      return;
-    }
-    if (!this.#writer.isFull) this.#control?.resume();
+  #holdFor(verdict: Promise<Verdict>, passOn: (final: Verdict) => void): Promise<void> {
+    this.#waiting.begin();
+    return verdict.then(
+      (final) => this.#settle(() => passOn(final)),
+      (error: unknown) =>
+        this.#settle(() => {
+          throw error as Error;
+        }),
+    );
+  }
+
+  #settle(go: () => void): void {
+    this.#waiting.settle(go, {
+      writer: this.#writer,
+      control: () => this.#control,
+      onError: (failure) => this.onError(failure),
+    });
   }
 
   #decide(head: Head, verdict: Verdict): void {
@@ -231,10 +233,10 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   }
 
   onData(chunk: Buffer): void {
-    if (this.#held !== null) {
+    if (this.#waiting.isPending) {
       this.#heldBytes += chunk.length;
       if (this.#heldBytes > MAX_HELD) this.#control?.pause();
-      this.#held.push(() => this.onData(chunk));
+      this.#waiting.add(() => this.onData(chunk));
       return;
     }
     this.#blocked?.take(chunk);
@@ -244,12 +246,12 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   }
 
   onRead(): void {
-    if (this.#held === null) this.#writer.flush();
+    if (!this.#waiting.isPending) this.#writer.flush();
   }
 
   onEnd(rawTrailers: HeaderList): void {
     const { response } = this.#input;
-    if (this.#held !== null) return void this.#held.push(() => this.onEnd(rawTrailers));
+    if (this.#waiting.isPending) return void this.#waiting.add(() => this.onEnd(rawTrailers));
     this.#blocked?.end();
     if (this.#isOver) return;
     if (rawTrailers.length > 0) {
@@ -263,7 +265,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   }
 
   onError(failure: UpstreamFailure): void {
-    if (this.#held !== null) return void this.#held.push(() => this.onError(failure));
+    if (this.#waiting.isPending) return void this.#waiting.add(() => this.onError(failure));
     try {
       this.#fail(failure);
     } catch (error) {
