@@ -64,7 +64,10 @@ export class StreamReader {
   }
 
   #finish(): void {
-    const { event, data } = this.#read(this.#pieces.join(''));
+    const [first = ''] = this.#pieces;
+    // Most parts arrive in one piece.
+    const part = this.#pieces.length > 1 ? this.#pieces.join('') : first;
+    const { event, data } = this.#read(part);
     if (data !== null) this.#handlers.onData(data, event);
     this.#pieces = [];
     this.#held = 0;
