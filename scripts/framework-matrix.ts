@@ -59,8 +59,16 @@ async function runAll<Result>(
       console.error(error);
     }
     const inOrder = rows.flatMap((row) => results.get(row.key) ?? []);
-    writeFileSync(path, `${JSON.stringify(inOrder, null, 2)}\n`);
+    writeFileSync(path, `${oneLinePerForm(JSON.stringify(inOrder, null, 2))}\n`);
   }
+}
+
+/** Each object without lists and objects on one line if it is short, so that a changed form is one line of a diff. */
+function oneLinePerForm(json: string): string {
+  return json.replaceAll(/\{\n([^{}[\]]*?)\n\s*\}/g, (whole, members: string) => {
+    const line = `{ ${members.trim().replaceAll(/\n\s*/g, ' ')} }`;
+    return line.length <= 104 ? line : whole;
+  });
 }
 
 if (isExamples) {

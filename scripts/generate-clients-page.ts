@@ -100,7 +100,7 @@ const codes = (names: readonly string[]): string => names.map((name) => `\`${nam
 
 function overview(results: readonly RowResult[]): string {
   const rows = results.map(({ name, versions, forms, cancel, denial }) => {
-    const exact = forms.filter(({ tokens }) => tokens === 'exact').length;
+    const exact = forms.filter((form) => formOf(form, name)?.tokens === 'exact').length;
     const packages = Object.entries(versions).map(([each, version]) => `${each} ${version}`);
     return [
       name,
@@ -137,12 +137,13 @@ notifications of MCP do not count.
 `;
 }
 
-function formCells({ name, vendor, recorded }: FormResult, row: string): string[] {
-  const form: Form | undefined = ROWS.find((each) => each.name === row)?.forms.find(
-    (each) => each.name === name,
-  );
-  const numbers = [vendor.calls, vendor.tokens, recorded.tokens, recorded.callsWithoutUsage];
-  return [name, ...numbers.map(String), form?.instead ?? ''];
+const formOf = ({ name }: FormResult, row: string): Form | undefined =>
+  ROWS.find((each) => each.name === row)?.forms.find((each) => each.name === name);
+
+function formCells(form: FormResult, row: string): string[] {
+  const { name, calls, used, recorded, callsWithoutUsage } = form;
+  const numbers = [calls, used, recorded, callsWithoutUsage];
+  return [name, ...numbers.map(String), formOf(form, row)?.instead ?? ''];
 }
 
 function denials(results: readonly RowResult[]): string {

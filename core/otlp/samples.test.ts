@@ -44,21 +44,11 @@ test.each(FILES)('%s', (file) => {
 
 /**
  * Recorded from SDKs that the programs of `testing/frameworks` do not import, with long texts cut: Langfuse 5.0 (Python) and 5.11
- * (JavaScript), Logfire 5.4 with `openai` 3.57, `openai-agents` 0.24 and `pydantic-ai`, MLflow 3.17, and the AI SDK 5, 6 and 7. Tokens
- * of each model call, tools, guardrails.
+ * (JavaScript), Logfire 5.4 with `openai` 3.57, `openai-agents` 0.24 and `pydantic-ai`, MLflow 3.17, and the AI SDK 6 (5 has the same
+ * attributes) and 7. Tokens of each model call, tools, guardrails.
  */
 const OTHERS: Record<string, { models: [number, number][]; tools: string[]; guardrails: string[] }> = {
   // One whole response with a tool and one stream with a tool.
-  'ai-sdk-5-javascript.json': {
-    models: [
-      [31, 5],
-      [67, 11],
-      [131, 23],
-      [263, 47],
-    ],
-    tools: ['multiply', 'multiply'],
-    guardrails: [],
-  },
   'ai-sdk-6-javascript.json': {
     models: [
       [31, 5],
@@ -98,14 +88,6 @@ const OTHERS: Record<string, { models: [number, number][]; tools: string[]; guar
       [131, 23],
       [100, 20],
       [9, 0],
-    ],
-    tools: ['multiply'],
-    guardrails: ['pii-detector'],
-  },
-  'logfire-agents-chat-python.json': {
-    models: [
-      [31, 5],
-      [67, 11],
     ],
     tools: ['multiply'],
     guardrails: ['pii-detector'],

@@ -53,10 +53,12 @@ export interface RaisedError {
 /** Result of one form's exchange through the sidecar. */
 export interface FormResult {
   name: string;
-  tokens: Tokens;
-  /** Model calls and their tokens; `stated`: in the vendor's own responses. */
-  vendor: { calls: number; tokens: number; stated: { calls: number; tokens: number } };
-  recorded: { calls: number; tokens: number; callsWithoutUsage: number };
+  /** Model calls of the vendor and their tokens. */
+  calls: number;
+  used: number;
+  /** Tokens and calls without usage that the sidecar recorded. */
+  recorded: number;
+  callsWithoutUsage: number;
 }
 
 /** One row of the documentation. */

@@ -154,9 +154,9 @@ async function askThrough(
   checkBytes(chain, what);
   const entries = (await completed(chain, known.length + front.exchanges.length)).slice(known.length);
   const result = resultOf(form, matrix.vendor, entries);
-  checkTokens(result, { what, entries, answer });
-  chain.recorded.tokens += result.recorded.tokens;
-  chain.recorded.without += result.recorded.callsWithoutUsage;
+  checkTokens(form, result, matrix.vendor, `${what}: entries ${JSON.stringify(entries)}, answer ${answer}`);
+  chain.recorded.tokens += result.recorded;
+  chain.recorded.without += result.callsWithoutUsage;
   return { answer, result };
 }
 
@@ -191,41 +191,23 @@ function checkBytes({ front, back }: Chain, what: string): void {
   assert.deepEqual(textsOf(front), textsOf(back), `${what}: bytes differ`);
 }
 
-function resultOf({ name, tokens }: Form, vendor: Vendor, entries: readonly AuditEntry[]): FormResult {
-  const calls = entries.flatMap((entry) => callsOf(entry));
-  const tokensOf = (of: Vendor['calls']) =>
-    of.reduce((all, call) => all + call.promptTokens + call.completionTokens, 0);
-  const stated = vendor.calls.filter(({ isStated }) => isStated);
+const tokensOf = (calls: Vendor['calls']): number =>
+  calls.reduce((all, call) => all + call.promptTokens + call.completionTokens, 0);
+
+function resultOf({ name }: Form, vendor: Vendor, entries: readonly AuditEntry[]): FormResult {
   return {
-    ...{ name, tokens },
-    vendor: {
-      calls: vendor.calls.length,
-      tokens: tokensOf(vendor.calls),
-      stated: { calls: stated.length, tokens: tokensOf(stated) },
-    },
-    recorded: {
-      calls: calls.length,
-      tokens: totalOf(calls).totalTokens,
-      callsWithoutUsage: entries.reduce((all, entry) => all + callsWithoutUsageOf(entry), 0),
-    },
+    ...{ name, calls: vendor.calls.length, used: tokensOf(vendor.calls) },
+    recorded: totalOf(entries.flatMap((entry) => callsOf(entry))).totalTokens,
+    callsWithoutUsage: entries.reduce((all, entry) => all + callsWithoutUsageOf(entry), 0),
   };
 }
 
-interface Seen {
-  what: string;
-  entries: readonly AuditEntry[];
-  answer: string;
-}
-
-function checkTokens({ tokens, vendor, recorded }: FormResult, { what, entries, answer }: Seen): void {
-  const seen = `${what}: vendor ${JSON.stringify(vendor)}, entries ${JSON.stringify(entries)}, answer ${answer}`;
-  assert.ok(vendor.calls > 0, seen);
-  if (tokens !== 'exact') {
-    assert.deepEqual([recorded.tokens, recorded.callsWithoutUsage], [0, 1], seen);
-    return;
-  }
-  const unstated = vendor.calls - vendor.stated.calls;
-  assert.deepEqual([recorded.tokens, recorded.callsWithoutUsage], [vendor.stated.tokens, unstated], seen);
+function checkTokens({ tokens }: Form, result: FormResult, vendor: Vendor, seen: string): void {
+  const { calls, recorded, callsWithoutUsage } = result;
+  assert.ok(calls > 0, seen);
+  const stated = vendor.calls.filter(({ isStated }) => isStated);
+  const expected = tokens === 'exact' ? [tokensOf(stated), calls - stated.length] : [0, 1];
+  assert.deepEqual([recorded, callsWithoutUsage], expected, seen);
 }
 
 /** Text that differs between runs in every framework. */
