@@ -12,7 +12,7 @@ import {
 } from '../testing/debian-server.ts';
 import { holdDeadlines } from '../testing/held-deadlines.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { startQuestionRelay } from '../testing/question-relay.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { stopProcess } from '../testing/stop-process.ts';

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { ADMIN_KEY, startControlPlaneRig, type ControlPlaneRig } from '../testing/control-plane-rig.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { issueCa } from '../webhook/certificates/issue.ts';
 import { API_TIMEOUTS, apiLimits } from './connection-limits.ts';
 

@@ -12,6 +12,7 @@ import { KubeClient } from './client.ts';
 import { Informer, type InformerOptions } from './informer.ts';
 import { PODS } from './resources.ts';
 import type { Pod } from './types.ts';
+import { until } from '../testing/until.ts';
 
 const PATH = '/api/v1/pods';
 const pod = (name: string, labels: Record<string, string> = {}) => ({
@@ -52,21 +53,12 @@ function start(options: Partial<InformerOptions<Pod>> = {}): void {
   informer.start();
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  const end = performance.now() + 30_000;
-  while (!condition()) {
-    if (performance.now() > end)
-      throw new Error(`condition not met within 30 s; changes: ${changes.join(', ')}`);
-    await delay(5);
-  }
-}
-
 /** Advances held time with `pass` until the condition is true. */
 async function inTime(condition: () => boolean, pass: () => Promise<void>): Promise<void> {
-  const end = performance.now() + 30_000;
+  const end = performance.now() + 120_000;
   while (!condition()) {
     if (performance.now() > end)
-      throw new Error(`condition not met within 30 s; changes: ${changes.join(', ')}`);
+      throw new Error(`condition not met within 2 minutes; changes: ${changes.join(', ')}`);
     await pass();
     await delay(5);
   }

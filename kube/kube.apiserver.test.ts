@@ -28,6 +28,7 @@ import { applyObject } from './server-side-apply.ts';
 import { StatusWriter } from './status-writer.ts';
 import { reviewToken } from './token-review.ts';
 import type { Pod, Service } from './types.ts';
+import { until } from '../testing/until.ts';
 
 (whyNoControlPlane() ? describe.skip : describe)('on a real API server', () => {
   let control: ControlPlane;
@@ -64,14 +65,6 @@ import type { Pod, Service } from './types.ts';
     const account = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
     await until(async () => (await client.send({ method: 'GET', path: account })).ok);
   });
-
-  async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-    const end = performance.now() + 120_000;
-    while (!(await condition())) {
-      if (performance.now() > end) throw new Error('condition not met within 2 minutes');
-      await delay(50);
-    }
-  }
 
   const service = (name: string): Service => ({
     metadata: { name, namespace },

@@ -5,6 +5,7 @@ import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-serv
 import { SteppingClock } from '../testing/stepping-clock.ts';
 import { KubeClient } from './client.ts';
 import { LeaderElection, microTime, type LeaderElectionOptions } from './lease.ts';
+import { until } from '../testing/until.ts';
 
 const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/n/leases';
 const LEASE = { namespace: 'n', name: 'operator' };
@@ -58,14 +59,6 @@ const pass = (ms: number): Promise<void> => clock.pass(ms, 100);
 async function end(election: LeaderElection): Promise<void> {
   clock.loops -= 1;
   await election.close();
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const end = performance.now() + 30_000;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`condition not met within 30 s; ${log.join(', ')}`);
-    await delay(5);
-  }
 }
 
 const stored = () => server.get(`${COLLECTION}/operator`)!;

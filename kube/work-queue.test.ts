@@ -4,20 +4,13 @@ import { systemClock, type Clock } from '../runtime/clock.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { KubeError } from './client.ts';
 import { WorkQueue, type WorkObserver, type WorkQueueOptions } from './work-queue.ts';
+import { until } from '../testing/until.ts';
 
 function queueOf(work: WorkQueueOptions['work'], options: Partial<WorkQueueOptions> = {}) {
   return new WorkQueue({ name: 'test', work, logger: silentLogger, ...options });
 }
 
 const broken = () => new KubeError({ status: 500, reason: '', message: 'broken', retryAfterMs: null });
-
-async function until(condition: () => boolean): Promise<void> {
-  const end = performance.now() + 30_000;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error('condition not met within 30 s');
-    await delay(2);
-  }
-}
 
 describe('a work queue', () => {
   test('processes a key once when it was added several times', async () => {

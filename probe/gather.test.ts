@@ -7,7 +7,7 @@ import type { CheckCategory } from '../core/facts/check.ts';
 import { aManifest, NOON } from '../testing/facts.ts';
 import { holdDeadlines } from '../testing/held-deadlines.ts';
 import { holdTimers } from '../testing/held-timers.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { TestServers } from '../testing/sockets.ts';
 import type { PolicyFacts } from '../core/facts/facts.ts';
 import { check } from '../core/health/check.ts';

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { holdTimers } from '../testing/held-timers.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { mcpReach, type McpProbe } from './mcp.ts';
 

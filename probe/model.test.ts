@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { modelReach } from './model.ts';
 import type { ReferenceSources } from './references.ts';

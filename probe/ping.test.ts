@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Reach } from '../core/facts/facts.ts';
 import { holdTimers } from '../testing/held-timers.ts';
 import { aMoment } from '../testing/moment.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 import { pingOf } from './ping-of.ts';

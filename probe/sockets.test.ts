@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { RequestListener } from 'node:http';
 import { fullListener } from '../testing/full-listener.ts';
 import { holdTimers } from '../testing/held-timers.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { probeAgent, probeAgentUsage } from './agent.ts';
 import { exchange, type Exchange } from './http-exchange.ts';

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { BehavioralEvent, EventBatch } from '../core/behavior/audit-entry.ts';
 import { EVENT_BATCH_LIMITS, parseEventBatch } from '../core/behavior/parse-event-batch.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { EventSender, type EventClient, type EventClientOptions } from './event-client.ts';
 

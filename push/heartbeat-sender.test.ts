@@ -8,6 +8,7 @@ import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { HeartbeatSender, type HeartbeatSenderOptions } from './heartbeat-sender.ts';
+import { until } from '../testing/until.ts';
 
 interface Received {
   path: string;
@@ -108,14 +109,6 @@ async function passPause(): Promise<number> {
 }
 
 const settled = (count: number): Promise<void> => until(() => plane.received.length >= count);
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 30_000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition was not met in time');
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
 
 describe('the heartbeat sender', () => {
   test('sends the first heartbeat immediately, then one per interval, each with the next seq', async () => {

@@ -5,7 +5,7 @@ import type { HealthReport } from '../core/health/health.ts';
 import type { ManifestSpec } from '../core/manifest/manifest.ts';
 import { holdTimers } from '../testing/held-timers.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
 

@@ -6,7 +6,7 @@ import { POLICY_RULES } from '../core/policy/rules.ts';
 import { holdDeadlines } from '../testing/held-deadlines.ts';
 import { startOpa, whyNoOpa, writePolicy, type Opa } from '../testing/opa.ts';
 import { plainManifest } from '../testing/manifests/plain-manifest.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { startQuestionRelay } from '../testing/question-relay.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { stopProcess } from '../testing/stop-process.ts';

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 import type { KeyPair } from '../runtime/http-listener.ts';
 import { createReporter, type Reporter } from './index.ts';
+import { until } from '../testing/until.ts';
 
 const MANIFEST = {
   apiVersion: 'platform.io/v1' as const,
@@ -45,14 +46,6 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
   rmSync(directory, { recursive: true });
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 30_000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error('timeout while waiting for a condition');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 test('sends the key only to a control plane that the CA file verifies, and reads the file for every push', async () => {
   reporter = createReporter({

@@ -203,7 +203,7 @@ describe('push mode', () => {
   });
 
   const pushed = async (count: number): Promise<Heartbeat[]> => {
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 120_000;
     while (received.length < count) {
       if (Date.now() > deadline) throw new Error(`only ${received.length} heartbeats arrived`);
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -216,7 +216,7 @@ describe('push mode', () => {
   };
   /** Waits until this many tokens are unshipped. A window leaves the ledger only with the response to its heartbeat. */
   const leftToShip = async (reporter: Reporter, tokens: number): Promise<void> => {
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 120_000;
     while (reporter.getUsage().totalTokens !== tokens) {
       if (Date.now() > deadline) throw new Error(`${reporter.getUsage().totalTokens} tokens are left`);
       await new Promise((resolve) => setTimeout(resolve, 5));

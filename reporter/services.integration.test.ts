@@ -7,7 +7,7 @@ import {
   type RunningServer,
 } from '../testing/debian-server.ts';
 import { holdDeadlines } from '../testing/held-deadlines.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { startQuestionRelay, type QuestionRelay } from '../testing/question-relay.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { stopProcess } from '../testing/stop-process.ts';

@@ -3,7 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { aMoment } from '../testing/moment.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import type { ConnectionLimits } from './connection-limits.ts';
 import { listen, type Listener } from './http-listener.ts';
 

@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { stillness } from '../testing/moment.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { issueCa } from '../webhook/certificates/issue.ts';
 import { bind, listen, type Listener } from './http-listener.ts';
 

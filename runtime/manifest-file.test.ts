@@ -107,7 +107,7 @@ async function watching(options: Partial<WatchOptions> = {}): Promise<LoadedMani
 /** Waits for the condition. `pass` advances the held timers between two checks. */
 async function until(condition: () => boolean, pass?: () => Promise<void>): Promise<void> {
   for (let waited = 0; !condition(); waited += 20) {
-    if (waited > 30_000) throw new Error('the condition was not met within 30 s');
+    if (waited > 120_000) throw new Error('the condition was not met within 2 minutes');
     await pass?.();
     await delay(20);
   }

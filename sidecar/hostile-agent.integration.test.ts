@@ -6,7 +6,7 @@ import { countRequests } from '../testing/count-requests.ts';
 import { holdDeadlines } from '../testing/held-deadlines.ts';
 import { GOOD_ANSWERS, NO_REPORTS, SLOW_NO_REPORTS, written } from '../testing/hostile-answers.ts';
 import fc from '../testing/properties.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
 

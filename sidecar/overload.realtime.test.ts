@@ -11,7 +11,7 @@ import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { createMemoryCgroup, type MemoryCgroup } from '../testing/memory-cgroup.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
 import { manifestText } from '../testing/sidecar-rig.ts';
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { connectRawHttp2 } from '../testing/raw-http2.ts';
 import { manifestText } from '../testing/sidecar-rig.ts';
 

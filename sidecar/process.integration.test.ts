@@ -12,7 +12,7 @@ import type { HealthReport } from '../core/health/health.ts';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { COMPILE_CACHE } from '../testing/compile-cache.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { terminationLogAt } from '../testing/termination-log.ts';
 import { manifestText } from '../testing/sidecar-rig.ts';
 

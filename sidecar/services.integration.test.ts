@@ -12,7 +12,7 @@ import {
 import { countRequests } from '../testing/count-requests.ts';
 import { fullListener } from '../testing/full-listener.ts';
 import { holdDeadlines } from '../testing/held-deadlines.ts';
-import { until } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import { startQuestionRelay, type QuestionRelay } from '../testing/question-relay.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 import { TestServers } from '../testing/sockets.ts';

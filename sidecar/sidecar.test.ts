@@ -8,7 +8,8 @@ import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { clockAt } from '../testing/fixed-date.ts';
 import { countRequests } from '../testing/count-requests.ts';
-import { ask, until } from '../testing/proxy-rig.ts';
+import { ask } from '../testing/proxy-rig.ts';
+import { until } from '../testing/until.ts';
 import {
   manifestText,
   startSidecarRig,

@@ -10,6 +10,7 @@ import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
 import type { FromAgent, ToAgent } from '../testing/processes/streaming-agent.ts';
 import { manifestText } from '../testing/sidecar-rig.ts';
 import { StreamingClient } from '../testing/streaming-client.ts';
+import { until } from '../testing/until.ts';
 
 /** Number of concurrent streams (`make soak`: 1,000). */
 const STREAMS = Number(process.env['STREAMS'] ?? 200);
@@ -31,14 +32,6 @@ function whySkipped(): string | undefined {
 }
 const reason = whySkipped();
 if (reason !== undefined) process.stderr.write(`SKIPPED: ${STREAMS} streams: ${reason}\n`);
-
-async function until(condition: () => boolean, what: () => string): Promise<void> {
-  const deadline = Date.now() + STEP_TIMEOUT_MS;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error(what());
-    await sleep(5);
-  }
-}
 
 (reason === undefined ? describe : describe.skip).each(MODES)(`${STREAMS} streams, in mode %s`, (mode) => {
   let rig: ProcessRig;

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Maximum number of readiness checks, and milliseconds between two checks. */
-const [LOOKS, LOOK_MS] = [1_000, 50];
+const [LOOKS, LOOK_MS] = [2_400, 50];
 /** Number of characters of the last output to keep. */
 const MAX_LOG = 10_000;
 
@@ -28,7 +28,7 @@ export class ChildServer {
     });
   }
 
-  /** Its process id once it is ready; null: it exited, or was not ready within 50 s. */
+  /** Its process id once it is ready; null: it exited, or was not ready within two minutes. */
   async untilUp(isUp: () => Promise<boolean>): Promise<number | null> {
     const child = this.#child;
     for (let look = 0; look < LOOKS && child.exitCode === null && child.pid !== undefined; look++) {

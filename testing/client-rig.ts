@@ -133,7 +133,7 @@ async function rigBefore(
   return {
     url: rig.proxyUrl,
     completed: async (count) => {
-      const deadline = Date.now() + 30_000;
+      const deadline = Date.now() + 120_000;
       for (;;) {
         const entries = await rig.report<AuditEntry[]>('/audit');
         const done = entries.filter(({ outcome }) => outcome !== undefined);

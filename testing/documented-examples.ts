@@ -32,7 +32,7 @@ export async function runServer(
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
   try {
     const url = `http://127.0.0.1:${port}`;
-    const deadline = Date.now() + 40_000;
+    const deadline = Date.now() + 120_000;
     while (!(await responds(`${url}/platform/usage`))) {
       if (child.exitCode !== null || Date.now() > deadline)
         throw new Error(`${file} does not respond: ${output}`);

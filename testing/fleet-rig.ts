@@ -17,19 +17,11 @@ import { openEventStream, type EventStream } from './event-stream.ts';
 import { startFakeApiServer } from './fake-api-server.ts';
 import { aHeartbeat } from './heartbeat.ts';
 import { SteppingClock } from './stepping-clock.ts';
+import { until } from './until.ts';
 
 export const RIG_START = '2026-03-01T10:00:00.000Z';
 export const RIG_KEY = 'admin-key-of-a-test';
 const COLLECTION = '/apis/platform.io/v1/namespaces/team/agentobservations';
-
-/** Polls until the condition holds. */
-export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 30_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`${what}: condition not reached`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
 
 const EGRESS: EgressSummary = {
   ...{ lanes: ['openai'], calls: 0, models: [], tools: [], undeclared: 0, undeclaredNames: [] },

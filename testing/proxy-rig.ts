@@ -12,7 +12,6 @@ import {
   type Server as TcpServer,
   type Socket,
 } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createSecureContext, createServer as createTlsServer } from 'node:tls';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
@@ -31,6 +30,7 @@ import { OutageLog } from '../sidecar/proxy/outage-log.ts';
 import { startProxyServer, type ProxyServer } from '../sidecar/proxy/proxy-server.ts';
 import type { UpstreamRequest } from '../sidecar/proxy/upstream.ts';
 import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
+import { until } from './until.ts';
 
 /** An agent and the sidecar's proxy in front of it, on real sockets. */
 export interface ProxyRig {
@@ -251,15 +251,6 @@ export function askRaw(port: number, bytes: string, untilText?: string): Promise
     });
     socket.on('close', () => resolve(text)).on('error', reject);
   });
-}
-
-/** Resolves when the condition is true, also while timers are held; throws after half a minute. */
-export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
-  const deadline = Date.now() + 30_000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`${what}: condition not reached`);
-    await sleep(2);
-  }
 }
 
 /** A certificate, by default for the address of the agents here. */

@@ -141,7 +141,7 @@ export async function startSidecarRig(options: SidecarRigOptions): Promise<Sidec
 }
 
 async function settle(control: SidecarRig['control'], underWay: number): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 120_000;
   for (;;) {
     const audit = await control('/audit?limit=1');
     await audit.text();

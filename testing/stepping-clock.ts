@@ -63,7 +63,7 @@ export class SteppingClock implements Clock {
   }
 
   async #allAsleep(): Promise<void> {
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 120_000;
     while (this.#sleeping.length < this.loops) {
       if (Date.now() > deadline) throw new Error(`only ${this.#sleeping.length} of ${this.loops} sleep`);
       await new Promise((resolve) => setTimeout(resolve, 2));

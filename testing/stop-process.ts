@@ -2,11 +2,11 @@ import { globSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Timeout for suspending a process, and the polling interval, in milliseconds. */
-const [WITHIN_MS, LOOK_MS] = [20_000, 5];
+const [WITHIN_MS, LOOK_MS] = [120_000, 5];
 
 /**
  * Suspends a process (SIGSTOP) and waits until all its threads are stopped, because on a busy machine another
- * thread may still respond. Throws if it is not suspended within 20 s. SIGCONT resumes it.
+ * thread may still respond. Throws if it is not suspended within two minutes. SIGCONT resumes it.
  */
 export async function stopProcess(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP');

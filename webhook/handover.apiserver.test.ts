@@ -12,6 +12,7 @@ import { optedInPod } from '../testing/pods.ts';
 import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
 import { startTcpBalancer, type TcpBalancer } from '../testing/tcp-balancer.ts';
 import { WebhookCluster } from '../testing/webhook-cluster.ts';
+import { until } from '../testing/until.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 const NAMESPACE = 'platform-system';
@@ -19,8 +20,6 @@ const SECRET = `/api/v1/namespaces/${NAMESPACE}/secrets/agent-compliance-webhook
 const PREVIOUS = 'registry.example/agent-compliance/sidecar:0.1.0';
 const CURRENT = 'registry.example/agent-compliance/sidecar:0.2.0';
 const HANDING_OVER = 'handing over reviews to a newer version';
-/** Not a performance limit; long, because the machine may be busy. */
-const PATIENCE_MS = 240_000;
 
 interface Replica {
   part: RunningPart;
@@ -212,11 +211,4 @@ function isReady(port: number): Promise<boolean> {
     });
     sent.on('error', () => resolve(false)).end();
   });
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + PATIENCE_MS; !(await condition());) {
-    if (Date.now() > end) throw new Error('condition not met in time');
-    await sleep(50);
-  }
 }

@@ -14,6 +14,7 @@ import { IN_SOAK } from '../testing/real-time.ts';
 import { startTcpBalancer, type TcpBalancer } from '../testing/tcp-balancer.ts';
 import { WebhookCluster } from '../testing/webhook-cluster.ts';
 import { certificatesIn } from './certificates/tls-state.ts';
+import { until } from '../testing/until.ts';
 
 /** How often two replicas start at once; half as often one of them is killed (`make soak`: 20). */
 const STARTS = Number(process.env['STARTS'] ?? 2);
@@ -24,8 +25,6 @@ const KILLS = TIMES.filter((time) => time % 2 === 1).map((time) => Math.round((t
 const SIDECAR_IMAGE = 'registry.example/agent-compliance/sidecar:0.1.0';
 const SECRET = 'agent-compliance-webhook-tls';
 const HOST = 'agent-compliance-webhook.platform-system.svc';
-/** Time limit for operations without a performance requirement; long, because the machine may be busy. */
-const PATIENCE_MS = 240_000;
 /** Between two pods; without a pause they take most of the processor time of this file. */
 const PAUSE_MS = IN_SOAK ? 0 : 20;
 const ROTATING = join(import.meta.dirname, '../testing/processes/rotating-webhook.ts');
@@ -186,11 +185,4 @@ function send(port: number, path: string, ca?: string): Promise<{ status: number
     sent.on('error', (error) => resolve({ status: 0, body: error.message }));
     sent.end();
   });
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + PATIENCE_MS; !(await condition());) {
-    if (Date.now() > end) throw new Error('condition not met in time');
-    await sleep(50);
-  }
 }

@@ -1,7 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
@@ -14,11 +13,10 @@ import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
 import { issueCa } from './certificates/issue.ts';
 import { readConfig } from './config.ts';
 import { startWebhook, type StartOptions, type Webhook } from './start.ts';
+import { until } from '../testing/until.ts';
 
 const CHART = join(import.meta.dirname, '../helm/agent-compliance');
 const SIDECAR = 'registry.example/agent-compliance/sidecar:0.1.0';
-/** Time limit for operations without a performance requirement; long, because the machine may be busy. */
-const PATIENCE_MS = 240_000;
 
 interface KubeObject {
   kind: string;
@@ -540,14 +538,6 @@ async function expectOk(result: ReturnType<typeof run>): ReturnType<typeof run> 
   const { code, stderr } = await result;
   if (code !== 0) throw new Error(stderr);
   return result;
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + PATIENCE_MS;
-  while (!(await condition())) {
-    if (Date.now() > end) throw new Error('condition not met in time');
-    await sleep(100);
-  }
 }
 
 const text = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8');

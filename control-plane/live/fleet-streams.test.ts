@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import type { ObservationStatus } from '../../core/observation/observation.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { EventStream } from '../../testing/event-stream.ts';
-import { aStatus, startFleetRig, until, type FleetRig } from '../../testing/fleet-rig.ts';
+import { aStatus, startFleetRig, type FleetRig } from '../../testing/fleet-rig.ts';
+import { until } from '../../testing/until.ts';
 import { aMoment } from '../../testing/moment.ts';
 import type { AgentListItem } from '../routes/agent-row.ts';
 import type { FleetChanges } from '../stores/store.ts';

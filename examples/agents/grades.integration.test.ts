@@ -66,7 +66,7 @@ async function seen(): Promise<Seen> {
 
 /** Polls the sidecar until it reports this, because it detects changed files and reports with a delay. */
 async function expectSeen(expected: Partial<Seen>): Promise<void> {
-  const deadline = Date.now() + 40_000;
+  const deadline = Date.now() + 120_000;
   for (;;) {
     const found = await seen();
     try {

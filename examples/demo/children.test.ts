@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Children } from './children.ts';
 import { findPython } from './find-python.ts';
+import { until } from '../../testing/until.ts';
 
 let folder: string;
 let crashes: Error[];
@@ -24,14 +25,6 @@ function start(source: string, env: Record<string, string> = {}): void {
   const program = join(folder, 'program.mjs');
   writeFileSync(program, source);
   children.start({ name: 'part', program, env });
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 60_000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }
 
 function isAlive(pid: number): boolean {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openEventStream, type EventStream } from '../../testing/event-stream.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { aMoment } from '../../testing/moment.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import type { AuditLog } from './audit-log.ts';
 import { AuditStreams } from './audit-streams.ts';
 import { auditLogOf } from '../../testing/audit-log.ts';

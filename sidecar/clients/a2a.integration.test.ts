@@ -13,7 +13,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
 import { messageOf, textOf, textPart } from '../../testing/a2a-messages.ts';
 import { BREAKS, DENIAL, inEachSetting, type ServedRig, type Setting } from '../../testing/client-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const BINDINGS = ['JSONRPC', 'HTTP+JSON'] as const;
 type Binding = (typeof BINDINGS)[number];

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import Anthropic from '@anthropic-ai/sdk';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { BREAKS, DENIAL, inEachSetting, KEEPS, type ServedRig } from '../../testing/client-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const MODEL = 'claude-for-tests';
 const WORDS = ['The ', 'answer ', 'is ', '42.'];

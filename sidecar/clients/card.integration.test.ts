@@ -140,7 +140,7 @@ async function clientOf(a2a: A2a): Promise<Client> {
   rig.agent.otherwise = agentWith(a2a);
   await writeFile(rig.manifestPath, manifestText({ api: { url: `${rig.proxyUrl}/agent`, a2a } }));
   let card: { supportedInterfaces?: unknown[] } = {};
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 120_000;
   while (card.supportedInterfaces?.length !== 1 && Date.now() < deadline)
     card = await rig.report<typeof card>('/capabilities');
   const options = { legacyCompat: { enabled: a2a.protocolVersion === '0.3' } };

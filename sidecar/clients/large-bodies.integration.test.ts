@@ -12,7 +12,7 @@ import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { BREAKS, DENIAL, GUARDED, inEachSetting, KEEPS, type Setting } from '../../testing/client-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const MEGABYTE = 1024 * 1024;
 /** Maximum memory growth of a sidecar, independent of the size of the bodies. */

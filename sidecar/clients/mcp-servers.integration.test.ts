@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Check } from '../../core/facts/check.ts';
 import { holdDeadlines } from '../../testing/held-deadlines.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 import { TestServers } from '../../testing/sockets.ts';
 

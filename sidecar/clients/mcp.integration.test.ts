@@ -18,7 +18,7 @@ import {
   type ServedRig,
   type Setting,
 } from '../../testing/client-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 /** The progress notifications that the client has received. */
 let received: number[];

@@ -10,7 +10,7 @@ import { startAgent, type RunningAgent } from '../../examples/agents/agent.ts';
 import type { Fault } from '../../examples/agents/faults.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { inEachSetting, type ClientRig, type Setting } from '../../testing/client-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const DIRECTORY = join(import.meta.dirname, '../../examples/agents/compliant');
 const MANIFEST = readFileSync(join(DIRECTORY, 'agent.yaml'), 'utf8');

@@ -11,7 +11,8 @@ import {
   type EgressRigOptions,
   type TlsVendor,
 } from '../../testing/egress-rig.ts';
-import { askRaw, until } from '../../testing/proxy-rig.ts';
+import { askRaw } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 let rig: EgressRig;
 const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>

@@ -10,7 +10,7 @@ import {
   type EgressRigOptions,
 } from '../../testing/egress-rig.ts';
 import { startVendor, type Vendor } from '../../testing/frameworks/vendor.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 /** The clients of OpenAI and Anthropic through lanes, with a vendor that knows how many tokens it used. */
 let model: Vendor;

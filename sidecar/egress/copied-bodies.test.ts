@@ -7,7 +7,7 @@ import {
   type EgressRig,
   type EgressRigOptions,
 } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 let rig: EgressRig;
 afterEach(() => rig.close());

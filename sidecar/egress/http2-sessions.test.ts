@@ -4,7 +4,7 @@ import { connect as connectHttp2, type ClientHttp2Session, type ClientHttp2Strea
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { connectRawHttp2 } from '../../testing/raw-http2.ts';
 
 const PATH = '/openai/v1/models';

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { PolicyEngine } from '../../core/policy/engine.ts';
 import { silentLogger, type LogFields } from '../../runtime/logger.ts';
 import { post, startEgressRig, type EgressRig, type TlsVendor } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { ModelCall } from './model-call.ts';
 import { ResponseWriter } from '../proxy/response-writer.ts';
 

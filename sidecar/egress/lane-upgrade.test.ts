@@ -7,7 +7,8 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
 import { holdTimers } from '../../testing/held-timers.ts';
 import { aMoment } from '../../testing/moment.ts';
-import { askRaw, until } from '../../testing/proxy-rig.ts';
+import { askRaw } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 let rig: EgressRig;
 afterEach(async () => {

@@ -10,7 +10,7 @@ import {
   type EgressRigOptions,
   type TlsVendor,
 } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const UNREACHABLE: PolicyAnswer = { state: 'unreachable', reason: 'x' };
 const OPEN = new Map([['openai', 'open' as const]]);

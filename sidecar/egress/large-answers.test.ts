@@ -20,7 +20,7 @@ import {
   type EgressRig,
   type EgressRigOptions,
 } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { VENDORS, type CallWire, type Received, type VendorAnswer } from '../../testing/vendor-streams.ts';
 
 const MIB = 1024 * 1024;

@@ -8,7 +8,7 @@ import {
   type EgressRig,
   type TlsVendor,
 } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const CHAT = '/openai/v1/chat/completions';
 

@@ -9,7 +9,7 @@ import {
   type SeenRequest,
 } from '../../testing/egress-rig.ts';
 import { someFacts } from '../../testing/facts.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 /** An agent with the MCP server `files`. The manifest does not declare the server `other`. */
 const manifest = laneManifest({

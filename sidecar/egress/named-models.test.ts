@@ -8,7 +8,7 @@ import {
   type EgressRig,
   type EgressRigOptions,
 } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const LANES =
   'openai=vendor/v1,azure=vendor,gemini=vendor,vertex=vendor,anthropic=vendor,ollama=vendor,compatible:gw=vendor';

@@ -12,7 +12,8 @@ import { bodyText } from '../../core/egress/body-text.ts';
 import { FAIL_OPEN, type FailModes } from '../../core/egress/fail-modes.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
 import { laneManifest, post, startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
-import { askRaw, until } from '../../testing/proxy-rig.ts';
+import { askRaw } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 type Headers = Record<string, string | undefined>;
 type Form = [what: string, headers: Headers, encode: (json: string) => Buffer];

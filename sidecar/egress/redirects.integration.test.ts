@@ -9,7 +9,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import OpenAI from 'openai';
 import { laneManifest, startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 /** The official clients through lanes to servers that redirect each path to the one with a slash at its end. */
 let rig: EgressRig;

@@ -9,7 +9,7 @@ import {
   type EgressRigOptions,
 } from '../../testing/egress-rig.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { RefusedOptions } from './refused-options.ts';
 
 const CHAT = '/openai/v1/chat/completions';

@@ -18,7 +18,8 @@ import type { ProofRecord } from '../../core/proof/proof.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { GOOD_ANSWERS } from '../../testing/hostile-answers.ts';
 import { post } from '../../testing/egress-rig.ts';
-import { ask, until } from '../../testing/proxy-rig.ts';
+import { ask } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import {
   manifestText,
   startSidecarRig,

@@ -11,7 +11,7 @@ import { fullListener } from '../../testing/full-listener.ts';
 import { generatedResponse, piecesOf } from '../../testing/generated-responses.ts';
 import { holdTimers } from '../../testing/held-timers.ts';
 import { stillness } from '../../testing/moment.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { readWithOwnClient } from '../../testing/response-parsers.ts';
 import { SEED } from '../../testing/seed.ts';
 import type {

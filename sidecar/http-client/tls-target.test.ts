@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eachRequest } from '../../testing/each-request.ts';
 import { stillness } from '../../testing/moment.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import type {
   TlsTrust,

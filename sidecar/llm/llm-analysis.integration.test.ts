@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { AnalysisState } from '../../llm/analysis/analysis.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
 import { ANTHROPIC } from '../../testing/frameworks/wire-anthropic.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 import { SteppingClock } from '../../testing/stepping-clock.ts';
 

@@ -3,7 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { diceOf } from '../../testing/dice.ts';
 import { generatedResponse } from '../../testing/generated-responses.ts';
-import { startRawRig, until, type ProxyRig, type RigOptions } from '../../testing/proxy-rig.ts';
+import { startRawRig, type ProxyRig, type RigOptions } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { readWithNode } from '../../testing/response-parsers.ts';
 import { SEED } from '../../testing/seed.ts';
 

@@ -3,7 +3,7 @@ import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { startFakeEngine, type FakeEngine, type Reply } from '../../testing/fake-engine.ts';
 import { holdTimers, type HeldTimers } from '../../testing/held-timers.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { Breaker } from './breaker.ts';
 import { createOpaEngine, type OpaEngine } from './opa-engine.ts';

@@ -3,7 +3,7 @@ import { policyOf, type Policy } from '../../core/policy/policy.ts';
 import { startFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { CanaryWatch } from './canary-watch.ts';
 import { createOpaEngine, type OpaEngine } from './opa-engine.ts';
 

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decide } from '../../core/injection/decide.ts';
 import { inject } from '../../core/injection/inject.ts';
@@ -16,6 +15,7 @@ import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { terminationLogAt } from '../../testing/termination-log.ts';
 import { TestServers } from '../../testing/sockets.ts';
 import { createOpaEngine } from './opa-engine.ts';
+import { until } from '../../testing/until.ts';
 
 /** The containers that the injector adds to a pod with an engine next to the sidecar. */
 function injectedContainers(): Record<string, Container> {
@@ -130,12 +130,4 @@ async function isOk(url: string): Promise<boolean> {
   const response = await fetch(url).catch(() => null);
   await response?.body?.cancel();
   return response?.ok === true;
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 600; tries += 1) {
-    if (await holds()) return;
-    await sleep(50);
-  }
-  throw new Error('the condition was not met in time');
 }

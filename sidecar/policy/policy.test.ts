@@ -9,7 +9,8 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
 import { startFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts';
 import { holdTimers } from '../../testing/held-timers.ts';
-import { ask, askRaw, until } from '../../testing/proxy-rig.ts';
+import { ask, askRaw } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { manifestText, startSidecarRig, withoutTimes, type SidecarRig } from '../../testing/sidecar-rig.ts';
 
 const MANIFEST = manifestText({

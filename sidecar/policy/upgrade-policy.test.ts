@@ -3,7 +3,8 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { PolicyAnswer, PolicyEngine, PolicyMode } from '../../core/policy/engine.ts';
 import { eachRequest } from '../../testing/each-request.ts';
 import { aMoment } from '../../testing/moment.ts';
-import { askRaw, completedEntry, startRawRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { askRaw, completedEntry, startRawRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const UPGRADE =
   'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';

@@ -8,7 +8,8 @@ import {
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from '@jest/globals';
 import { diceOf } from '../../testing/dice.ts';
-import { startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 /** Fewer than in `accounting.integration.test.ts`, which sends thousands of requests. */
 const REQUESTS = 800;

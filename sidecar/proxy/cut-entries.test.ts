@@ -11,9 +11,9 @@ import {
   completedEntry,
   startProxyBefore,
   startRig,
-  until,
   type ProxyRig,
 } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { TestServers } from '../../testing/sockets.ts';
 
 let rig: Omit<ProxyRig, 'agent'>;

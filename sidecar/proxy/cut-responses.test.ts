@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { eachRequest } from '../../testing/each-request.ts';
-import { completedEntry, startRawRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { completedEntry, startRawRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {

@@ -15,7 +15,8 @@ import {
   type Reading,
 } from '../../testing/framing-attacks.ts';
 import { startNginxAgent, type NginxAgent, type NginxRequest } from '../../testing/nginx-agent.ts';
-import { startProxyBefore, until } from '../../testing/proxy-rig.ts';
+import { startProxyBefore } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 type Proxy = Awaited<ReturnType<typeof startProxyBefore>>;
 

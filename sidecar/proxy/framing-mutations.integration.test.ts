@@ -5,7 +5,8 @@ import { whyNoDebianServers } from '../../testing/debian-server.ts';
 import * as attacks from '../../testing/framing-attacks.ts';
 import { startNginxAgent, type NginxAgent, type NginxRequest } from '../../testing/nginx-agent.ts';
 import fc from '../../testing/properties.ts';
-import { startProxyBefore, until } from '../../testing/proxy-rig.ts';
+import { startProxyBefore } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const CORPUS = [
   ...attacks.CODINGS,

@@ -6,10 +6,10 @@ import {
   askRaw,
   issueTlsIdentity,
   startRawRig,
-  until,
   type ProxyRig,
   type TlsIdentity,
 } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 /** The response that a client receives. `cut`: the connection ended before the response. */
 interface Seen {

@@ -3,7 +3,8 @@ import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { aMoment } from '../../testing/moment.ts';
-import { ask, startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { ask, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 const SETTINGS = '\0\0\0\x04\0\0\0\0\0';

@@ -3,7 +3,8 @@ import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { aMoment } from '../../testing/moment.ts';
-import { startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 /** The headers that Java's HttpClient sends by default with each request to an `http:` address. */
 const h2c = (line: string, more = ''): string =>

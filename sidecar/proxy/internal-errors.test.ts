@@ -6,10 +6,10 @@ import {
   askRaw,
   completedEntry,
   startRig,
-  until,
   type ProxyRig,
   type RigOptions,
 } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import type { Recording } from '../audit/recording.ts';
 
 let rig: ProxyRig;

@@ -3,7 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { aMoment } from '../../testing/moment.ts';
-import { ask, startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { ask, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 const MIB = 1024 * 1024;
 /** Memory for 7 first requests. */

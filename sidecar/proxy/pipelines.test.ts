@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { aMoment } from '../../testing/moment.ts';
-import { startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {

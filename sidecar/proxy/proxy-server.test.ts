@@ -14,9 +14,9 @@ import {
   startProxyBefore,
   startRawRig,
   startRig,
-  until,
   type ProxyRig,
 } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { IDLE_MS } from './upstream.ts';
 
 let rig: ProxyRig;

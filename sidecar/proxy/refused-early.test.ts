@@ -2,7 +2,8 @@ import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { holdTimers } from '../../testing/held-timers.ts';
 import { aMoment } from '../../testing/moment.ts';
-import { ask, startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { ask, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 let rig: ProxyRig;
 afterEach(() => rig.close());

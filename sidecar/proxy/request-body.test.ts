@@ -5,7 +5,8 @@ import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { collectGarbage } from '../../testing/held-bytes.ts';
-import { askRaw, completedEntry, startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { askRaw, completedEntry, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import type { UpstreamRequest } from './upstream.ts';
 
 let rig: ProxyRig;

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { stillness } from '../../testing/moment.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { ResponseWriter } from './response-writer.ts';
 
 let server: Server;

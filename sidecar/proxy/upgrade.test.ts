@@ -15,10 +15,10 @@ import {
   issueTlsIdentity,
   startRawRig,
   startRig,
-  until,
   type ProxyRig,
   type RigOptions,
 } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {

@@ -5,14 +5,8 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { eachRequest } from '../../testing/each-request.ts';
 import { aMoment } from '../../testing/moment.ts';
-import {
-  askRaw,
-  completedEntry,
-  startRawRig,
-  startRig,
-  until,
-  type ProxyRig,
-} from '../../testing/proxy-rig.ts';
+import { askRaw, completedEntry, startRawRig, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { countRequests } from '../../testing/count-requests.ts';
 import { fullListener } from '../../testing/full-listener.ts';
 import { holdTimers } from '../../testing/held-timers.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 
 let rig: SidecarRig;

@@ -6,7 +6,7 @@ import { openEventStream, type EventStream } from '../../testing/event-stream.ts
 import { holdTimers } from '../../testing/held-timers.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { aMoment } from '../../testing/moment.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/until.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 import { startTcpRelay } from '../../testing/tcp-relay.ts';
 

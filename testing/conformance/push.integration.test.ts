@@ -7,7 +7,7 @@ import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt, SignJWT } from 'jose';
 import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
-import { until } from '../frameworks/until.ts';
+import { until } from '../until.ts';
 import { ProcessRig, type RunningPart } from '../process-rig.ts';
 import { TestServers } from '../sockets.ts';
 import { AGENTS, type ConformanceAgent } from './agents.ts';

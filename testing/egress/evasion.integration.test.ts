@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { EgressCall } from '../../core/egress/egress-call.ts';
 import type { MatrixReport, MatrixRow } from '../../core/egress/matrix.ts';
@@ -21,6 +20,7 @@ import {
   whyNoNetworks,
   type TwoNetworks,
 } from './two-networks.ts';
+import { until } from '../until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const missing = whyNoNetworks();
@@ -45,9 +45,6 @@ const MANIFEST = JSON.stringify({
 const CONTROL = 'http://127.0.0.1:4001';
 const LANE = 'http://127.0.0.1:4002/openai/v1/chat/completions';
 const QUESTION = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hi' }] };
-const WAIT_MS = 60_000;
-/** The census of UDP takes ten seconds, in which requests without a pause keep three processes busy. */
-const PAUSE_MS = 50;
 
 let networks: TwoNetworks;
 let folder: string;
@@ -111,14 +108,6 @@ const calls = (): Promise<EgressCall[]> => json('/egress');
 const ask = (url: string, body: object = {}) => act({ action: 'fetch', url, body: { ...QUESTION, ...body } });
 const unexplained = async (): Promise<number> =>
   Number(/^platform_sidecar_unexplained_opens (\d+)$/m.exec((await get('/metrics')).text ?? '')?.[1] ?? NaN);
-
-async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + WAIT_MS;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`not in ${WAIT_MS} ms: ${what}`);
-    await sleep(PAUSE_MS);
-  }
-}
 
 /** The census has this undeclared address. */
 async function seenByCensus(address: string): Promise<void> {

@@ -7,7 +7,7 @@ import { freePorts } from '../../examples/demo/free-ports.ts';
 import { manifestText, startSidecarRig } from '../sidecar-rig.ts';
 import { INSTRUMENTED_ROWS, type InstrumentedRow } from './instrumented-rows.ts';
 import { Programs, versionOf, whyNoPackages } from './programs.ts';
-import { until } from './until.ts';
+import { until } from '../until.ts';
 import { startVendor, type Vendor } from './vendor.ts';
 
 let vendor: Vendor;

@@ -18,7 +18,7 @@ import { ExampleAgent } from './example-agent.ts';
 import type { ExampleResult } from './example-result.ts';
 import { exampleName, type ExampleRow } from './example-rows.ts';
 import { versionOf } from './programs.ts';
-import { until } from './until.ts';
+import { until } from '../until.ts';
 import { startVendor, type Vendor } from './vendor.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');

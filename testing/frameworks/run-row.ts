@@ -9,7 +9,7 @@ import { ProcessRig } from '../process-rig.ts';
 import { Programs, versionOf, type Client } from './programs.ts';
 import type { Form, FormResult, RaisedError, Row, RowResult } from './row.ts';
 import { startTap, type Exchange, type Tap } from './tap.ts';
-import { until } from './until.ts';
+import { until } from '../until.ts';
 import { startVendor, type Scenario, type Vendor } from './vendor.ts';
 
 /** Resources shared by the rows of a run. */

@@ -19,6 +19,7 @@ import { aHeartbeat } from '../../../testing/heartbeat.ts';
 import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/store-contract.ts';
 import type { AgentKey, Arrival, Store } from '../store.ts';
 import { KubernetesStore } from './kubernetes-store.ts';
+import { until } from '../../../testing/until.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
 const at = (seconds: number): Date => new Date(Date.parse(START) + seconds * 1000);
@@ -51,7 +52,7 @@ async function open(overrides: { clock?: Clock; sweepMs?: number } = {}): Promis
   });
   await store.start();
   opened.push({ store, client: own });
-  await until('the list', () => store.unready() === null);
+  await until(() => store.unready() === null, 'the list');
   return store;
 }
 
@@ -59,14 +60,6 @@ async function closeAll(): Promise<void> {
   for (const each of opened.splice(0)) {
     await each.store.close();
     await each.client.close();
-  }
-}
-
-async function until(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 100_000;
-  while (!(await check())) {
-    if (performance.now() > end) throw new Error(`timeout while waiting for ${what}`);
-    await delay(50);
   }
 }
 
@@ -99,8 +92,8 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
     const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     expectOk(await client.send({ method: 'POST', path, body: crd }));
     await until(
-      'the resource definition',
       async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
+      'the resource definition',
     );
   }, 90_000);
 
@@ -124,7 +117,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       namespace: makeNamespace,
       async workload(key) {
         await makeWorkload(key);
-        await until('the workload', async () => (await current.find(key, at(0))) !== null);
+        await until(async () => (await current.find(key, at(0))) !== null, 'the workload');
       },
       close: closeAll,
     };
@@ -148,7 +141,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await makeWorkload(key);
       // The watch may not have delivered the object yet; then the store reads it from the API server.
       expect(await store.heartbeat(arrival(key))).toMatchObject({ kind: 'accepted' });
-      await until('the status', async () => (await observed(key))?.status?.score === 100);
+      await until(async () => (await observed(key))?.status?.score === 100, 'the status');
       const { status } = (await observed(key))!;
       expect(status).toMatchObject({
         phase: 'Healthy',
@@ -169,7 +162,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       const key = await aKey();
       expect(await store.heartbeat(arrival(key))).toEqual({ kind: 'unknown' });
       await makeWorkload(key);
-      await until('the observation', async () => (await store.heartbeat(arrival(key))).kind === 'accepted');
+      await until(async () => (await store.heartbeat(arrival(key))).kind === 'accepted', 'the observation');
       await closeAll();
     });
 
@@ -240,10 +233,10 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await makeWorkload(workload);
       await store.heartbeat(arrival(remote, { source: 'remote' }));
       await store.heartbeat(arrival(workload));
-      await until('the workload', async () => (await observed(workload))?.status?.phase === 'Healthy');
-      await until('the remote agent', async () => (await observed(remote))?.status?.phase === 'Healthy');
+      await until(async () => (await observed(workload))?.status?.phase === 'Healthy', 'the workload');
+      await until(async () => (await observed(remote))?.status?.phase === 'Healthy', 'the remote agent');
       now = at(121);
-      await until('the phase Unknown', async () => (await observed(remote))?.status?.phase === 'Unknown');
+      await until(async () => (await observed(remote))?.status?.phase === 'Unknown', 'the phase Unknown');
       const { status } = (await observed(remote))!;
       expect(status!.conditions!.find((each) => each.type === 'Reporting')).toMatchObject({
         status: 'False',
@@ -268,7 +261,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await makeWorkload(key, { heartbeatSeconds: 30 });
       await makeWorkload({ ...key, name: 'other' });
       const secondsOf = async (name: string) => {
-        await until('the agent', async () => (await store.find({ ...key, name }, at(0))) !== null);
+        await until(async () => (await store.find({ ...key, name }, at(0))) !== null, 'the agent');
         return (await store.find({ ...key, name }, at(0)))?.heartbeatSeconds;
       };
       expect([await secondsOf('shop'), await secondsOf('other')]).toEqual([30, null]);
@@ -276,7 +269,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       const contentType = 'application/merge-patch+json';
       const body = { spec: { heartbeatSeconds: 30 } };
       expectOk(await client.send({ method: 'PATCH', path, contentType, body }));
-      await until('the explicit interval', async () => (await secondsOf('other')) === 30);
+      await until(async () => (await secondsOf('other')) === 30, 'the explicit interval');
       await closeAll();
     });
 

@@ -19,6 +19,7 @@ import type { Arrival, HeartbeatOutcome, Store } from '../store.ts';
 import type { DatabaseAddress } from './database-url.ts';
 import { SCHEMA_VERSION } from './migrations.ts';
 import { PostgresDatabase, type PostgresOptions } from './postgres-database.ts';
+import { until } from '../../../testing/until.ts';
 
 const PASSWORD = 'password-of-a-test';
 const START = '2026-03-01T10:00:00.000Z';
@@ -100,14 +101,6 @@ async function openStore(
   opened.push(store);
   await store.start();
   return store;
-}
-
-async function until(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 100_000;
-  while (!(await check())) {
-    if (performance.now() > end) throw new Error(`timeout while waiting for ${what}`);
-    await delay(20);
-  }
 }
 
 const arrival = (overrides: Partial<Arrival> = {}): Arrival => ({
@@ -297,10 +290,10 @@ const UNAVAILABLE = { status: 503, headers: { 'retry-after': '2' } };
       expect(outages()).toHaveLength(1);
       if (kind === 'no schema') {
         expect(store.unready()).toBe('tables of the database are missing');
-        await until('the failed migration', () => outages().length > 1);
+        await until(() => outages().length > 1, 'the failed migration');
         await sql('CREATE SCHEMA public', name);
       }
-      await until('the migration', () => store.unready() === null);
+      await until(() => store.unready() === null, 'the migration');
       await register(store);
       const heartbeat = aHeartbeat({ seq: 20 });
       expect(await store.heartbeat(arrival({ heartbeat, at: at(40) }))).toMatchObject({ kind: 'accepted' });
@@ -316,14 +309,14 @@ const UNAVAILABLE = { status: 503, headers: { 'retry-after': '2' } };
       await sql('ALTER TABLE heartbeats RENAME TO not_restored', name);
       await expect(store.heartbeat(arrival())).rejects.toMatchObject(UNAVAILABLE);
       await until(
-        'the result of the migration',
         () => store.unready() === 'the schema of the database is incomplete',
+        'the result of the migration',
       );
       expect(outages().at(-1)?.fields).toMatchObject({
         error: expect.stringContaining('heartbeats'),
       });
       await sql('ALTER TABLE not_restored RENAME TO heartbeats', name);
-      await until('the database', () => store.unready() === null);
+      await until(() => store.unready() === null, 'the database');
       expect(await store.heartbeat(arrival())).toMatchObject({
         kind: 'accepted',
       });
@@ -547,7 +540,7 @@ const UNAVAILABLE = { status: 503, headers: { 'retry-after': '2' } };
 
   describe('The server', () => {
     const isReady = (store: { unready(): string | null }) =>
-      until('readiness', () => store.unready() === null);
+      until(() => store.unready() === null, 'readiness');
     const messages = () => log.map(({ message }) => message);
 
     test.each(['SIGINT', 'SIGKILL'] as const)(
@@ -653,12 +646,14 @@ const UNAVAILABLE = { status: 503, headers: { 'retry-after': '2' } };
       await sql('ALTER SYSTEM SET default_transaction_read_only = on');
       try {
         await sql('SELECT pg_reload_conf()');
-        await until('the rejection', () =>
-          send()
-            .then(() => false)
-            .catch(() => true),
+        await until(
+          () =>
+            send()
+              .then(() => false)
+              .catch(() => true),
+          'the rejection',
         );
-        await until('the reason', () => store.unready() === 'the database is read-only');
+        await until(() => store.unready() === 'the database is read-only', 'the reason');
         await expect(send()).rejects.toMatchObject(UNAVAILABLE);
       } finally {
         await sql('ALTER SYSTEM RESET default_transaction_read_only');
@@ -678,7 +673,7 @@ const UNAVAILABLE = { status: 503, headers: { 'retry-after': '2' } };
       await register(store);
       relay.hang();
       await expect(store.heartbeat(arrival())).rejects.toMatchObject(UNAVAILABLE);
-      await until('the reason', () => store.unready() === 'the database is not reachable');
+      await until(() => store.unready() === 'the database is not reachable', 'the reason');
       relay.heal();
       await isReady(store);
       expect(await store.heartbeat(arrival())).toMatchObject({ kind: 'accepted' });
