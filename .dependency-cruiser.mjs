@@ -5,6 +5,7 @@ const PARTS = '(sidecar|operator|webhook|control-plane|reporter|cli|dashboard)';
 const CORE = [
   'untrusted',
   'vendors',
+  'shapes',
   'manifest',
   'proof',
   'usage',

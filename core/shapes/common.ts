@@ -1,0 +1,16 @@
+import { integer, number, text, type Field } from './field.ts';
+
+/** Longer texts are cut, so that a body with too much text is still accepted. */
+export const MAX_TEXT = 500;
+
+export const cutText = (description: string): Field<string> => text(description, { cut: MAX_TEXT });
+
+/** A number of things. */
+export const count = (description: string): Field<number> => integer(description, { min: 0 });
+
+/** A whole number of points or percent. */
+export const score = (description: string): Field<number> => integer(description, { min: 0, max: 100 });
+
+/** A number that is not negative. `limit` protects sums. */
+export const amount = (description: string, limit: number): Field<number> =>
+  number(description, { min: 0, limit });
