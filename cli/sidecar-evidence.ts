@@ -7,7 +7,7 @@ import {
   parseReady,
 } from '../core/observation/parse-evidence.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
-import type { Verdict } from '../core/observation/verdict.ts';
+import type { Verdict } from '../core/shapes/verdict.ts';
 import { PROOF_WRITES_HEADER, type ProofRecord, type ProofWrites } from '../core/proof/proof.ts';
 import { printable } from './rendered.ts';
 import {

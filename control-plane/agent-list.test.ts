@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { AGENT_FIELDS } from '../core/openapi/schemas/fleet.ts';
+import { AGENT_FIELDS } from '../core/shapes/agent-row.ts';
 import {
   ADMIN_KEY,
   startControlPlaneRig,

@@ -1,5 +1,5 @@
 import { isoTime, list, object, parseWith, text, jsonOf } from '../core/untrusted/fields.ts';
-import type { Runtime } from '../core/observation/runtimes.ts';
+import type { Runtime } from '../core/shapes/values.ts';
 import { postJson, type PostReply } from './post-json.ts';
 import { detailOf, SENDABLE_KEY, urlBelow } from './push-heartbeat.ts';
 

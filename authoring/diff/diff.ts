@@ -1,4 +1,4 @@
-import type { Grade } from '../../core/gap/gap.ts';
+import type { Grade } from '../../core/shapes/values.ts';
 import { gradeOf } from '../../core/gap/grade.ts';
 import { isLiteralSecret } from '../../core/manifest/literal-secrets.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';

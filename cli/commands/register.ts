@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
-import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
+import { RUNTIMES, type Runtime } from '../../core/shapes/values.ts';
 import { reasonOf } from '../../probe/reason.ts';
 import { registerAgent, type RegistrationOutcome } from '../../push/register-agent.ts';
 import { describeRefusal } from '../../runtime/manifest-file.ts';

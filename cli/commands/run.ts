@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
-import { POLICY_MODES } from '../../core/policy/engine.ts';
+import { POLICY_MODES } from '../../core/shapes/values.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import type { AddCommand, CliContext } from '../context.ts';

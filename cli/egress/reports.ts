@@ -1,5 +1,6 @@
 import type { EvidenceReport } from '../../core/evidence/evidence.ts';
-import { GRADES, type Grade, type Issue } from '../../core/gap/gap.ts';
+import { type Issue } from '../../core/gap/gap.ts';
+import { GRADES, type Grade } from '../../core/shapes/values.ts';
 import { SEVERITIES } from '../../core/gap/finding.ts';
 import { evidenceField } from '../../core/heartbeat/shown-fields.ts';
 import {

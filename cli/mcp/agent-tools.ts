@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { RULE_IDS } from '../../core/audit/rules.ts';
-import { GRADES } from '../../core/gap/gap.ts';
-import { PHASES } from '../../core/observation/observation.ts';
+import { GRADES, PHASES } from '../../core/shapes/values.ts';
 import { parseProofSubmission } from '../../core/proof/parse-proof.ts';
 import { PROOF_WRITES_HEADER } from '../../core/proof/proof.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';

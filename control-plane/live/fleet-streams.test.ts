@@ -5,9 +5,9 @@ import type { EventStream } from '../../testing/event-stream.ts';
 import { aStatus, startFleetRig, type FleetRig } from '../../testing/fleet-rig.ts';
 import { until } from '../../testing/until.ts';
 import { aMoment } from '../../testing/moment.ts';
-import type { AgentListItem } from '../routes/agent-row.ts';
+import type { AgentRow, FleetEvent } from '../../core/shapes/agent-row.ts';
 import type { FleetChanges } from '../stores/store.ts';
-import { MAX_STREAMS, type FleetEvent } from './fleet-streams.ts';
+import { MAX_STREAMS } from './fleet-streams.ts';
 
 const POLL_MS = 2_000;
 
@@ -33,7 +33,7 @@ async function openStream(): Promise<EventStream> {
 
 const eventsOf = (stream: EventStream): FleetEvent[] =>
   stream.events.flatMap(({ event, data }) => (event === 'agents' ? (data as FleetEvent) : []));
-const rowsOf = (stream: EventStream): AgentListItem[] => eventsOf(stream).flatMap(({ changed }) => changed);
+const rowsOf = (stream: EventStream): AgentRow[] => eventsOf(stream).flatMap(({ changed }) => changed);
 const namesOf = (stream: EventStream): string[] => rowsOf(stream).map(({ agentName }) => agentName);
 
 /** Advances the clock, by default over one poll. Before, the loop and the heartbeats of all streams must wait for it. */
@@ -65,7 +65,7 @@ describe('the stream', () => {
     await rig.put('shop', withScore(80));
     await rig.put('new', withScore(70));
     await poll([stream], 2);
-    const list = (await (await rig.get('/agents')).json()) as AgentListItem[];
+    const list = (await (await rig.get('/agents')).json()) as AgentRow[];
     const changed = ['shop', 'new'].map((name) => list.find(({ agentName }) => agentName === name));
     expect(stream.events.map(({ event }) => event)).toEqual(['ready', 'agents']);
     expect(eventsOf(stream)).toEqual([{ changed, removed: [] }]);

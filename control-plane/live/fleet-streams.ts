@@ -3,7 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { placeText } from '../../core/fleet/excerpt.ts';
 import { slept, type Clock } from '../../runtime/clock.ts';
 import { EVENT_STREAM_HEADERS, EventStream, eventText } from '../../runtime/event-stream.ts';
-import { listItemOf, type AgentListItem } from '../routes/agent-row.ts';
+import { listItemOf } from '../routes/agent-row.ts';
+import type { AgentRow, FleetEvent } from '../../core/shapes/agent-row.ts';
 import type { FleetChanges } from '../stores/store.ts';
 import { POLL_MS, type FleetFeed } from './fleet-feed.ts';
 
@@ -15,12 +16,6 @@ const MAX_UNSENT_BYTES = 1024 * 1024;
 const MAX_ROWS = 200;
 /** A poll that takes long is followed by a pause of this many times its duration, so that polls never keep the store busy. */
 const PAUSE_FACTOR = 4;
-
-/** The data of the event `agents`. */
-export interface FleetEvent {
-  changed: AgentListItem[];
-  removed: { namespace: string; agentName: string }[];
-}
 
 export interface FleetStreamsOptions {
   feed: FleetFeed;
@@ -124,7 +119,7 @@ export class FleetStreams {
   }
 
   /** Stores also return agents that did not change. */
-  #isNew(row: AgentListItem): boolean {
+  #isNew(row: AgentRow): boolean {
     const text = placeText(row);
     const digest = createHash('sha256').update(JSON.stringify(row)).digest('base64');
     if (this.#sent.get(text) === digest) return false;

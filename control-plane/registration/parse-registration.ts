@@ -9,8 +9,9 @@ import {
   type Field,
   type Parsed,
 } from '../../core/untrusted/fields.ts';
-import { DNS_LABEL, isDnsLabel } from '../../core/injection/names.ts';
-import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
+import { isDnsLabel } from '../../core/injection/names.ts';
+import { DNS_LABEL } from '../../core/shapes/common.ts';
+import { RUNTIMES, type Runtime } from '../../core/shapes/values.ts';
 import type { Registration } from '../stores/store.ts';
 
 /** The parsed body of `POST /api/v1/register`. */

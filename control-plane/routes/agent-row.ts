@@ -1,50 +1,13 @@
 import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
-import type { Grade } from '../../core/gap/gap.ts';
 import { compliantOf } from '../../core/observation/compliant-of.ts';
 import { conditionOf } from '../../core/observation/condition-of.ts';
-import type { ObservationStatus, Phase } from '../../core/observation/observation.ts';
-import type { Runtime } from '../../core/observation/runtimes.ts';
+import type { ObservationStatus } from '../../core/observation/observation.ts';
 import { usedToday } from '../../core/observation/tokens.ts';
-import type { Verdict } from '../../core/observation/verdict.ts';
-import type { PolicyMode } from '../../core/policy/engine.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import type { AgentRecord } from '../stores/store.ts';
 
-/** One agent in `GET /api/v1/agents` and in the event stream. null: never reported. */
-export interface AgentListItem {
-  agentId: string;
-  agentName: string;
-  /** The verdict: the condition of the AgentObservation. */
-  compliant: Verdict;
-  namespace: string;
-  runtime: Runtime;
-  source: AgentRecord['source'];
-  phase: Phase;
-  grade: Grade | null;
-  score: number | null;
-  /** Of the current UTC day. */
-  tokens: number | null;
-  /** Of the current UTC day; also null if the manifest has no prices. */
-  costUsd: number | null;
-  /** From the instance with the least evidence. */
-  evidence: { percent: number; shown: number; declared: number } | null;
-  /** Proved score of the compliance rules. */
-  proved: number | null;
-  violations: number | null;
-  /** Share, 0..1, of the requests with a policy engine that passed because it was unreachable; null: no such request. */
-  failOpen: number | null;
-  policyMode: PolicyMode | null;
-  /** Number of instances. */
-  instances: number;
-  /** ISO 8601 */
-  lastSeen: string | null;
-  /** No instance reports: grade, score and evidence are those of `lastSeen`, and may no longer be true. */
-  stale: boolean;
-  /** With `?trend=true`: the last score of each hour of the last 24 hours, oldest first. */
-  trend?: number[];
-}
-
 /** The row of an agent whose status was computed at the time of the request. */
-export function listItemOf(agent: AgentRecord): AgentListItem {
+export function listItemOf(agent: AgentRecord): AgentRow {
   const { status } = agent;
   return {
     agentId: agent.agentId,
@@ -90,7 +53,7 @@ function costOf(status: ObservationStatus): number | null {
   return cost === 0 ? null : cost;
 }
 
-function evidenceOf({ evidence }: ObservationStatus): AgentListItem['evidence'] {
+function evidenceOf({ evidence }: ObservationStatus): AgentRow['evidence'] {
   if (evidence === undefined) return null;
   const { percent, shown, declared } = evidence;
   return { percent, shown, declared };

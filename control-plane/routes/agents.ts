@@ -1,13 +1,12 @@
 import type { Request, Response } from 'express';
-import { GRADES } from '../../core/gap/gap.ts';
+import { GRADES, PHASES } from '../../core/shapes/values.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
-import { PHASES } from '../../core/observation/observation.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
-import { AGENT_FIELDS } from '../../core/openapi/schemas/fleet.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { AgentKey, AgentRecord } from '../stores/store.ts';
-import { listItemOf, type AgentListItem } from './agent-row.ts';
+import { listItemOf } from './agent-row.ts';
+import { type AgentRow, AGENT_FIELDS } from '../../core/shapes/agent-row.ts';
 import { AGENT_QUERY, findAgent, namespaceReader } from './find-agent.ts';
 import { integerIn, oneOf, readQuery, someOf } from './query.ts';
 
@@ -109,7 +108,7 @@ export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   }
 }
 
-function selected(row: AgentListItem, fields: readonly string[] | undefined): Partial<AgentListItem> {
+function selected(row: AgentRow, fields: readonly string[] | undefined): Partial<AgentRow> {
   if (fields === undefined) return row;
   return Object.fromEntries(Object.entries(row).filter(([name]) => fields.includes(name)));
 }

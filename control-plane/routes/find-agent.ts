@@ -1,7 +1,8 @@
 import type { Request } from 'express';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext } from '../context.ts';
-import { DNS_LABEL, isDnsLabel } from '../../core/injection/names.ts';
+import { isDnsLabel } from '../../core/injection/names.ts';
+import { DNS_LABEL } from '../../core/shapes/common.ts';
 import { noteAgent } from '../auth/record-actions.ts';
 import type { AgentRecord } from '../stores/store.ts';
 import { matching, readQuery } from './query.ts';

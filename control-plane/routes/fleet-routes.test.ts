@@ -5,7 +5,7 @@ import { RULE_TEXTS } from '../../core/fleet/rule-texts.ts';
 import type { ObservationStatus } from '../../core/observation/observation.ts';
 import { statusOf } from '../../core/observation/status-of.ts';
 import { aStatus, RIG_START, startFleetRig, type FleetRig } from '../../testing/fleet-rig.ts';
-import type { AgentListItem } from './agent-row.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 
 const HASH = 'f'.repeat(64);
 const SECRETS: Partial<ObservationStatus> = {
@@ -69,11 +69,7 @@ describe('the agent', () => {
 
   test('is stale in the list if no instance reports', async () => {
     const staleOf = async () =>
-      (await json<AgentListItem[]>('/agents')).map(({ agentName, grade, stale }) => [
-        agentName,
-        grade,
-        stale,
-      ]);
+      (await json<AgentRow[]>('/agents')).map(({ agentName, grade, stale }) => [agentName, grade, stale]);
     expect(await staleOf()).toEqual([
       ['chat', 'A', false],
       ['shop', 'B', false],
@@ -86,7 +82,7 @@ describe('the agent', () => {
   });
 
   test('agrees with its row of the list', async () => {
-    const rows = await json<AgentListItem[]>('/agents');
+    const rows = await json<AgentRow[]>('/agents');
     const { agentId, runtime, source, lastSeen } = rows.find(({ agentName }) => agentName === 'chat')!;
     expect(await json('/agents/chat?namespace=team')).toMatchObject({ agentId, runtime, source, lastSeen });
   });

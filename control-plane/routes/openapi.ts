@@ -1,6 +1,6 @@
 import { proofSubmission } from '../../core/proof/parse-proof.ts';
 import { heartbeatBody } from '../../core/heartbeat/parse-heartbeat.ts';
-import { DNS_LABEL } from '../../core/injection/names.ts';
+import { DNS_LABEL } from '../../core/shapes/common.ts';
 import { openApiDocument, type Access, type DocumentedRoute } from '../../core/openapi/document.ts';
 import { TEXT } from '../../core/untrusted/json-schema.ts';
 import type { Operation } from '../../core/openapi/operation.ts';

@@ -1,11 +1,11 @@
-import type { Runtime } from '../../core/observation/runtimes.ts';
 import type { AuditSummary } from '../../core/audit/summary.ts';
 import type { EgressReport } from '../../core/egress/report.ts';
 import type { EvidenceReport } from '../../core/evidence/evidence.ts';
-import type { GapReport, Grade } from '../../core/gap/gap.ts';
+import type { GapReport } from '../../core/gap/gap.ts';
+import type { Grade, Phase, Runtime } from '../../core/shapes/values.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
-import type { ObservationStatus, Phase, TokenHash } from '../../core/observation/observation.ts';
+import type { ObservationStatus, TokenHash } from '../../core/observation/observation.ts';
 import type { ProofSet } from '../../core/proof/proof-set.ts';
 import type { ProofRecord, ProofWrites } from '../../core/proof/proof.ts';
 import type { UsageWindow } from '../../core/usage/usage.ts';

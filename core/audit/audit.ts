@@ -1,5 +1,5 @@
 import { declaredNotChecked } from './declared-not-checked.ts';
-import type { Grade } from '../gap/gap.ts';
+import type { Grade } from '../shapes/values.ts';
 import { gradeOf } from '../gap/grade.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { hasExpired } from '../proof/expiry.ts';

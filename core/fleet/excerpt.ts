@@ -15,7 +15,7 @@ import type {
   ObservationStatus,
 } from '../observation/observation.ts';
 import { staleLimitMs } from '../observation/phase.ts';
-import type { PolicyMode } from '../policy/engine.ts';
+import type { PolicyMode } from '../shapes/values.ts';
 import { present } from '../untrusted/present.ts';
 import { gapRuleOf } from './rule-texts.ts';
 

@@ -1,6 +1,5 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
-import type { Grade } from '../gap/gap.ts';
-import type { Phase } from '../observation/observation.ts';
+import type { Grade, Phase } from '../shapes/values.ts';
 
 /** `heartbeat`: one point for each stored heartbeat. `hour`, `day`: one point for each UTC hour or day with a heartbeat. */
 export const HISTORY_STEPS = ['heartbeat', 'hour', 'day'] as const;

@@ -1,8 +1,6 @@
+import type { Grade } from '../shapes/values.ts';
 import type { ReportSource } from '../health/health.ts';
 import type { Severity } from '../policy/policy-rule.ts';
-
-export const GRADES = ['A', 'B', 'C', 'D', 'F'] as const;
-export type Grade = (typeof GRADES)[number];
 
 /** One difference between declared and observed (`GET /gap`, shape A). */
 export interface Issue {

@@ -1,4 +1,4 @@
-import type { Grade } from './gap.ts';
+import type { Grade } from '../shapes/values.ts';
 
 /** Lowest score of each grade, best first. */
 const MINIMUM_SCORES: readonly (readonly [Grade, number])[] = [

@@ -5,7 +5,7 @@ import type { EvidenceReport } from '../evidence/evidence.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { GapReport } from '../gap/gap.ts';
 import type { HealthReport } from '../health/health.ts';
-import type { PolicyMode } from '../policy/engine.ts';
+import type { PolicyMode } from '../shapes/values.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 import type { UsageTotals, UsageWindow } from '../usage/usage.ts';
 

@@ -1,4 +1,4 @@
-import { POLICY_MODES } from '../policy/engine.ts';
+import { POLICY_MODES } from '../shapes/values.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import { isRuleId } from '../audit/rules.ts';
 import type { GapReport, Issue } from '../gap/gap.ts';

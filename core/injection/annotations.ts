@@ -1,8 +1,7 @@
 import { FAIL_MODE_PATTERN } from '../egress/fail-modes.ts';
 import { LANES_ANNOTATION } from '../egress/lane-annotation.ts';
 import { VENDOR_LANES } from '../egress/lane-variables.ts';
-import { GRADES } from '../gap/gap.ts';
-import { POLICY_MODES } from '../policy/engine.ts';
+import { GRADES, POLICY_MODES } from '../shapes/values.ts';
 import { quoted } from '../untrusted/quoted.ts';
 import {
   boolean,
@@ -15,7 +14,8 @@ import {
   type AnnotationKind,
 } from './annotation-kinds.ts';
 import { CONNECT_MODES } from './egress.ts';
-import { CA_ANNOTATION, DNS_LABEL, DNS_SUBDOMAIN, INJECTED_ANNOTATION, RETRY_ANNOTATION } from './names.ts';
+import { CA_ANNOTATION, DNS_SUBDOMAIN, INJECTED_ANNOTATION, RETRY_ANNOTATION } from './names.ts';
+import { DNS_LABEL } from '../shapes/common.ts';
 
 /**
  * One pod annotation. The parser, the rejection message, the guard and the reference page are made from it. An annotation with

@@ -3,7 +3,7 @@ import { FAIL_MODE_PATTERN } from '../egress/fail-modes.ts';
 import { UPSTREAM } from '../egress/base-url.ts';
 import { routeLanes, settingOf, type LaneRoutes } from './egress-lanes.ts';
 import { notRewrittenText, type NotRewritten } from '../egress/not-rewritten.ts';
-import type { PolicyMode } from '../policy/engine.ts';
+import type { PolicyMode } from '../shapes/values.ts';
 import { IDENTITY_PATH } from './names.ts';
 import { EGRESS_CONNECT_PORT, EGRESS_PORT } from '../egress/ports.ts';
 import type { Container, EnvVariable } from './pod.ts';

@@ -1,3 +1,5 @@
+import { DNS_LABEL } from '../shapes/common.ts';
+
 /** Names of the objects that injection adds. The chart's guard policy and the operator use the same names. */
 export const SIDECAR_CONTAINER = 'platform-sidecar';
 /** Renders the rules before the policy engine starts. */
@@ -50,7 +52,6 @@ export const INJECTOR_WEBHOOK = 'pod.inject.platform.io';
 /** The audience of the pod's projected token; the API server itself does not accept this token. */
 export const TOKEN_AUDIENCE = 'platform.io';
 
-export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 export const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /** RFC 1123 label, 1 to 63 characters. */

@@ -1,5 +1,4 @@
-import type { PolicyMode } from '../policy/engine.ts';
-import type { Grade } from '../gap/gap.ts';
+import type { Grade, PolicyMode } from '../shapes/values.ts';
 import type { ProofWrites } from '../proof/proof.ts';
 import type { AnnotationDefaults } from './annotations.ts';
 

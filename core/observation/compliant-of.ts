@@ -3,7 +3,7 @@ import { conditionOf } from './condition-of.ts';
 import { instanceOf } from './instance.ts';
 import type { ObservationStatus } from './observation.ts';
 import { statusOf } from './status-of.ts';
-import type { Verdict } from './verdict.ts';
+import type { Verdict } from '../shapes/verdict.ts';
 
 const UNREPORTED: Verdict = {
   status: 'Unknown',

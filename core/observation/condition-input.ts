@@ -1,6 +1,6 @@
-import type { Grade } from '../gap/gap.ts';
+import type { Grade, Phase } from '../shapes/values.ts';
 import type { Activity } from './activity.ts';
-import type { InstanceStatus, Phase } from './observation.ts';
+import type { InstanceStatus } from './observation.ts';
 import type { VerdictRow } from './verdict.ts';
 
 /** Input for the verdicts of the conditions. */

@@ -1,7 +1,7 @@
 import type { Check } from '../facts/check.ts';
 import type { HealthReport } from '../health/health.ts';
 import { parseHealthReport } from '../health/parse-health-report.ts';
-import type { Verdict } from './verdict.ts';
+import type { Verdict } from '../shapes/verdict.ts';
 import { proofRecord } from '../proof/parse-proof.ts';
 import { PROOF_ORIGINS, type ProofRecord, type ProofWrites } from '../proof/proof.ts';
 import { integer, isRecord, list, object, own, parseWith, text } from '../untrusted/fields.ts';

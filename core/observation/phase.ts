@@ -1,6 +1,7 @@
 import { evidencePercent } from '../evidence/evidence.ts';
 import type { HealthStatus, ReadyStatus } from '../health/health.ts';
-import type { BriefInstance, InstanceStatus, Phase } from './observation.ts';
+import type { BriefInstance, InstanceStatus } from './observation.ts';
+import type { Phase } from '../shapes/values.ts';
 
 const PHASES: Readonly<Record<HealthStatus | ReadyStatus, Phase>> = {
   healthy: 'Healthy',

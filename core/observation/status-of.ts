@@ -1,12 +1,12 @@
 import { OUTCOMES, type OutcomeCounts } from '../behavior/audit-entry.ts';
-import type { Grade } from '../gap/gap.ts';
+import type { Grade, Phase } from '../shapes/values.ts';
 import { DEFAULT_COMPLIANT_EVIDENCE } from '../evidence/evidence.ts';
 import { DEFAULT_COMPLIANT_GRADE, gradeOf } from '../gap/grade.ts';
 import { present } from '../untrusted/present.ts';
 import { activityOf, awaitedSinceOf, silentSinceMs, type Activity } from './activity.ts';
 import type { ConditionInput } from './condition-input.ts';
 import { conditionsOf } from './conditions.ts';
-import type { BriefInstance, InstanceStatus, ObservationStatus, Phase } from './observation.ts';
+import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { shownOfAgent, withoutLists } from './shown.ts';
 import { usedToday, withDeparted, withUse } from './tokens.ts';

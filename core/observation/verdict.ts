@@ -1,6 +1,5 @@
+import type { Verdict } from '../shapes/verdict.ts';
 import type { Condition, ConditionType } from './observation.ts';
-
-export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 /** One row of the truth table of a condition. The reference page is generated from these rows. */
 export interface VerdictRow<I> {

@@ -1,3 +1,5 @@
+import { agentRow, agentSelection, fleetEvent } from '../shapes/agent-row.ts';
+import { responseSchemas } from '../shapes/response.ts';
 import type { JsonSchema } from '../untrusted/json-schema.ts';
 import { AGENT_DETAIL_SCHEMAS } from './schemas/agent-detail.ts';
 import { COMMON_SCHEMAS } from './schemas/common.ts';
@@ -20,6 +22,7 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   COVERAGE_SCHEMAS,
   RULE_SCHEMAS,
   STREAM_SCHEMAS,
+  responseSchemas([agentRow, agentSelection, fleetEvent]),
 ];
 
 /** All schemas of responses, by name. */

@@ -1,8 +1,5 @@
 import type { PolicyInput } from './policy-input.ts';
 
-export const POLICY_MODES = ['track', 'enforce', 'off'] as const;
-export type PolicyMode = (typeof POLICY_MODES)[number];
-
 /** The denial reason of a result, or of an element of it, that contains no reason. */
 export const RESULT_INVALID = 'policy_result_invalid';
 

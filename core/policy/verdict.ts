@@ -1,5 +1,6 @@
 import type { Outcome } from '../behavior/audit-entry.ts';
-import type { PolicyAnswer, PolicyMode } from './engine.ts';
+import type { PolicyAnswer } from './engine.ts';
+import type { PolicyMode } from '../shapes/values.ts';
 
 /** The policy verdict on one response. */
 export interface Verdict {

@@ -1,4 +1,4 @@
-import { integer, number, text, type Field } from './field.ts';
+import { integer, matching, number, text, type Field } from './field.ts';
 
 /** Longer texts are cut, so that a body with too much text is still accepted. */
 export const MAX_TEXT = 500;
@@ -12,5 +12,11 @@ export const count = (description: string): Field<number> => integer(description
 export const score = (description: string): Field<number> => integer(description, { min: 0, max: 100 });
 
 /** A number that is not negative. `limit` protects sums. */
-export const amount = (description: string, limit: number): Field<number> =>
+export const amount = (description: string, limit = Number.MAX_SAFE_INTEGER): Field<number> =>
   number(description, { min: 0, limit });
+
+/** RFC 1123 label, 1 to 63 characters. */
+export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+export const dnsLabel = (description: string): Field<string> =>
+  matching(description, { pattern: DNS_LABEL, wanted: 'a DNS label' });

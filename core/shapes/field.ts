@@ -74,14 +74,14 @@ export function text(
   );
 }
 
-/** A text that `isValid` accepts. `wanted`: the end of the error "must be ...". */
+/** A text that the pattern matches. `wanted`: the end of the error "must be ...". */
 export function matching(
   description: string,
-  { pattern, isValid, wanted }: { pattern: RegExp; isValid: (value: string) => boolean; wanted: string },
+  { pattern, wanted }: { pattern: RegExp; wanted: string },
 ): Field<string> {
   return fieldOf(
     (value, path, errors) =>
-      typeof value === 'string' && isValid(value) ? value : fail(errors, path, `must be ${wanted}`),
+      typeof value === 'string' && pattern.test(value) ? value : fail(errors, path, `must be ${wanted}`),
     () => ({ description, type: 'string', pattern: pattern.source }),
     () => ({ description, type: 'string' }),
   );

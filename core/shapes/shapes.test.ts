@@ -196,11 +196,7 @@ describe('the schemas of an object', () => {
   const field = object('A thing.', {
     name: text('Name.', { max: 5 }),
     note: text('Note.', { cut: 5 }),
-    label: matching('Label.', {
-      pattern: /^[a-z]+$/,
-      isValid: (value) => /^[a-z]+$/.test(value),
-      wanted: 'small',
-    }),
+    label: matching('Label.', { pattern: /^[a-z]+$/, wanted: 'small' }),
     kind: oneOf('Kind.', ['a', 'b']),
     newKind: known('New kind.', ['a', 'b']),
     size: nullable(integer('Size.', { min: 1 })),

@@ -1,5 +1,6 @@
 import { POINTS } from '../../core/gap/finding.ts';
-import { GRADES, isVerified, type Grade, type Issue } from '../../core/gap/gap.ts';
+import { isVerified, type Issue } from '../../core/gap/gap.ts';
+import { GRADES, type Grade } from '../../core/shapes/values.ts';
 import { gradeOf, minimumScoreOf } from '../../core/gap/grade.ts';
 import {
   limitOf,

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { AgentItem } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { formatNumber, formatPercent, formatUsd, NO_VALUE, withLocalTimes } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { ConditionBadge } from '../parts/condition-badge.tsx';
@@ -16,7 +16,7 @@ export interface GridColumn {
   /** The first click on the heading sorts from the largest value. */
   isDescendingFirst: boolean;
   /** `isActive`: the row is the one that the tab key leads to. */
-  render: (agent: AgentItem, isActive: boolean) => ComponentChildren;
+  render: (agent: AgentRow, isActive: boolean) => ComponentChildren;
 }
 
 /** The columns of the fleet. `styles/fleet.css` has their widths, and hides some in narrow windows. */
@@ -73,7 +73,7 @@ function number(key: SortKey, title: string, render: GridColumn['render']): Grid
   return { key, title, isNumeric: true, isDescendingFirst: true, render };
 }
 
-function Score({ score, trend }: AgentItem): ComponentChildren {
+function Score({ score, trend }: AgentRow): ComponentChildren {
   return (
     <>
       {trend !== undefined && (

@@ -15,7 +15,6 @@ describe('the CSV', () => {
 
   test('leaves out values that were never reported', () => {
     const agent = agentItem({
-      agentId: null,
       grade: null,
       score: null,
       tokens: null,
@@ -27,7 +26,7 @@ describe('the CSV', () => {
       lastSeen: null,
       phase: 'Pending',
     });
-    expect(csvOf([agent])).toBe(`${HEADER}default,support,,,,Pending,,,,,,,Unknown,,,\r\n`);
+    expect(csvOf([agent])).toBe(`${HEADER}default,support,agt_1,,,Pending,,,,,,,Unknown,,,\r\n`);
   });
 
   test.each([

@@ -1,9 +1,9 @@
-import type { AgentItem } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 
 type Cell = string | number | null | undefined;
 
 /** The columns have the names of the API's members, and its values: numbers and times without a locale. */
-const COLUMNS: readonly [name: string, value: (agent: AgentItem) => Cell][] = [
+const COLUMNS: readonly [name: string, value: (agent: AgentRow) => Cell][] = [
   ['namespace', (agent) => agent.namespace],
   ['agentName', (agent) => agent.agentName],
   ['agentId', (agent) => agent.agentId],
@@ -23,7 +23,7 @@ const COLUMNS: readonly [name: string, value: (agent: AgentItem) => Cell][] = [
 ];
 
 /** The agents as CSV (RFC 4180), with a header. */
-export function csvOf(agents: readonly AgentItem[]): string {
+export function csvOf(agents: readonly AgentRow[]): string {
   const lines = agents.map((agent) => COLUMNS.map(([, value]) => cellOf(value(agent))).join(','));
   return [COLUMNS.map(([name]) => name).join(','), ...lines].map((line) => `${line}\r\n`).join('');
 }

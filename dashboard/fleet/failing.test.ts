@@ -1,11 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { agentItem } from '../../testing/agent-item.ts';
-import type { AgentItem } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { isFailing } from './failing.ts';
 
-const compliant = (status: string) => ({ compliant: { status, reason: 'r', message: 'm' } });
+const compliant = (status: AgentRow['compliant']['status']) => ({
+  compliant: { status, reason: 'r', message: 'm' },
+});
 
-test.each<[string, Partial<AgentItem>, boolean]>([
+test.each<[string, Partial<AgentRow>, boolean]>([
   ['a compliant, healthy agent', {}, false],
   ['an agent that is not compliant', compliant('False'), true],
   ['an agent with too little evidence', compliant('Unknown'), false],

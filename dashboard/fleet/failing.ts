@@ -1,6 +1,6 @@
-import type { AgentItem } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 
 /** Whether an agent needs attention: it is not compliant, is unhealthy or has stopped to report. */
-export function isFailing({ compliant, phase }: AgentItem): boolean {
+export function isFailing({ compliant, phase }: AgentRow): boolean {
   return phase === 'Unhealthy' || phase === 'Unknown' || compliant.status === 'False';
 }

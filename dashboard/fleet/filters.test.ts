@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { agentItem } from '../../testing/agent-item.ts';
-import type { AgentItem } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import {
   DEFAULTS,
   hasConditions,
@@ -55,7 +55,7 @@ describe('the address of the fleet', () => {
   });
 });
 
-const FLEET: AgentItem[] = [
+const FLEET: AgentRow[] = [
   agentItem({ agentName: 'support', namespace: 'shop', agentId: 'agt_77' }),
   agentItem({ agentName: 'search', namespace: 'shop', grade: 'F', score: 20, phase: 'Unhealthy' }),
   agentItem({ agentName: 'support', namespace: 'lab', grade: 'B', phase: 'Degraded' }),

@@ -1,6 +1,5 @@
-import { GRADES, type Grade } from '../../core/gap/gap.ts';
-import { PHASES, type Phase } from '../../core/observation/observation.ts';
-import type { AgentItem } from '../api/agent-item.ts';
+import { GRADES, type Grade, PHASES, type Phase } from '../../core/shapes/values.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { isFailing } from './failing.ts';
 import { SORT_KEYS, type SortKey } from './sort.ts';
 
@@ -82,13 +81,13 @@ export const hasConditions = (filters: Filters): boolean =>
   filters.isFailingOnly;
 
 export interface Matches {
-  agents: AgentItem[];
+  agents: AgentRow[];
   /** Numbers of agents that match all filters except the one that is counted, so that each choice shows what it would add. */
   grades: Record<Grade, number>;
   phases: Record<Phase, number>;
 }
 
-export function matchesOf(agents: readonly AgentItem[], filters: Filters): Matches {
+export function matchesOf(agents: readonly AgentRow[], filters: Filters): Matches {
   const matches: Matches = { agents: [], grades: zeros(GRADES), phases: zeros(PHASES) };
   const words = filters.search
     .toLowerCase()
@@ -107,9 +106,9 @@ export function matchesOf(agents: readonly AgentItem[], filters: Filters): Match
   return matches;
 }
 
-function isFound({ namespace, agentName, agentId }: AgentItem, words: readonly string[]): boolean {
+function isFound({ namespace, agentName, agentId }: AgentRow, words: readonly string[]): boolean {
   if (words.length === 0) return true;
-  const text = `${namespace}/${agentName} ${agentId ?? ''}`.toLowerCase();
+  const text = `${namespace}/${agentName} ${agentId}`.toLowerCase();
   return words.every((word) => text.includes(word));
 }
 

@@ -1,5 +1,6 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
-import { keyOf, type AgentChanges, type AgentItem } from '../api/agent-item.ts';
+import { keyOf } from '../api/agent-item.ts';
+import type { FleetEvent, AgentRow } from '../../core/shapes/agent-row.ts';
 import { ApiError, getPage, type Page } from '../api/client.ts';
 import { followStream, type LiveState } from '../api/live.ts';
 import { session } from '../session.ts';
@@ -21,7 +22,7 @@ const BATCH_MS = 250;
 /** Rows do not change while the reader scrolls, and this time longer. */
 const HOLD_MS = 250;
 
-const agents = signal<readonly AgentItem[]>([]);
+const agents = signal<readonly AgentRow[]>([]);
 const progress = signal<Progress | null>(null);
 const error = signal<ApiError | null>(null);
 const live = signal<LiveState>('connecting');
@@ -29,7 +30,7 @@ const isComplete = signal(false);
 
 /** The agents as the server reported them. They stay while another page is shown. */
 export const fleet: {
-  agents: ReadonlySignal<readonly AgentItem[]>;
+  agents: ReadonlySignal<readonly AgentRow[]>;
   /** null: no request is under way. */
   progress: ReadonlySignal<Progress | null>;
   /** Why the last request failed. */
@@ -41,7 +42,7 @@ export const fleet: {
 
 let known: AgentMap = new Map();
 /** Changes during a request, whose response may be older than they are. */
-let late: AgentChanges[] = [];
+let late: FleetEvent[] = [];
 let loading: AbortController | null = null;
 let publishTimer: ReturnType<typeof setTimeout> | undefined;
 let heldUntil = 0;
@@ -63,7 +64,7 @@ export function openFleet(): () => void {
     },
     onEvent: (name, data) => {
       if (name === 'ready') void reloadFleet();
-      if (name === 'agents') receive(JSON.parse(data) as AgentChanges);
+      if (name === 'agents') receive(JSON.parse(data) as FleetEvent);
     },
   });
   const start = setTimeout(() => {
@@ -94,7 +95,7 @@ export async function reloadFleet(): Promise<void> {
   progress.value = { loaded: 0, total: null };
   try {
     for (let path: string | null = FIRST_PAGE; path !== null;) {
-      const page: Page<AgentItem> = await getPage<AgentItem>(path, controller.signal);
+      const page: Page<AgentRow> = await getPage<AgentRow>(path, controller.signal);
       for (const agent of page.items) next.set(keyOf(agent), agent);
       progress.value = { loaded: next.size, total: page.total };
       if (!isComplete.value) show(next);
@@ -127,7 +128,7 @@ function show(next: AgentMap): void {
   agents.value = [...next.values()];
 }
 
-function receive(change: AgentChanges): void {
+function receive(change: FleetEvent): void {
   if (loading !== null) late.push(change);
   // Until all agents are there, the map of the request is the one that is shown.
   if (!isComplete.value) return;

@@ -1,5 +1,5 @@
 import { Component, type JSX } from 'preact';
-import type { AgentItem } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { formatNumber } from '../format.ts';
 import { COLUMNS } from './columns.tsx';
 import { isGroup, rowKey, type FleetRow, type Group } from './rows.ts';
@@ -38,7 +38,7 @@ export class GridRow extends Component<GridRowProps> {
   }
 }
 
-function agentCells(agent: AgentItem, isActive: boolean): JSX.Element[] {
+function agentCells(agent: AgentRow, isActive: boolean): JSX.Element[] {
   return COLUMNS.map(({ key, title, isNumeric, render }) => (
     <div
       key={key}

@@ -1,4 +1,4 @@
-import type { AgentItem } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { isFailing } from './failing.ts';
 
 /** The heading of the agents of a namespace. */
@@ -10,7 +10,7 @@ export interface Group {
   isGroup: true;
 }
 
-export type FleetRow = AgentItem | Group;
+export type FleetRow = AgentRow | Group;
 
 export const isGroup = (row: FleetRow): row is Group => 'isGroup' in row;
 
@@ -19,7 +19,7 @@ export const rowKey = (row: FleetRow): string =>
   isGroup(row) ? `${row.namespace}/` : `${row.namespace}/${row.agentName}`;
 
 /** The agents under headings in the order of the namespaces. The order in a group is the order of `agents`. */
-export function groupByNamespace(agents: readonly AgentItem[], collapsed: ReadonlySet<string>): FleetRow[] {
+export function groupByNamespace(agents: readonly AgentRow[], collapsed: ReadonlySet<string>): FleetRow[] {
   const groups = Map.groupBy(agents, ({ namespace }) => namespace);
   return [...groups.keys()].sort().flatMap((namespace) => {
     const members = groups.get(namespace) ?? [];

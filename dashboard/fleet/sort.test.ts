@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { agentItem } from '../../testing/agent-item.ts';
-import type { AgentItem } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { sortAgents, SORT_KEYS, type SortKey } from './sort.ts';
 
-const sorted = (given: Partial<AgentItem>[], key: SortKey, isDescending = false): string[] =>
+const sorted = (given: Partial<AgentRow>[], key: SortKey, isDescending = false): string[] =>
   sortAgents(given.map(agentItem), key, isDescending).map(({ agentName }) => agentName);
-const condition = (status: string) => ({ status, reason: 'r', message: 'm' });
+const condition = (status: AgentRow['compliant']['status']) => ({ status, reason: 'r', message: 'm' });
 
 describe('agents are sorted', () => {
-  test.each<[SortKey, Partial<AgentItem>[]]>([
+  test.each<[SortKey, Partial<AgentRow>[]]>([
     ['grade', [{ grade: 'A' }, { grade: 'C' }, { grade: 'F' }]],
     ['name', [{}, {}, {}]],
     ['namespace', [{ namespace: 'a' }, { namespace: 'b' }, { namespace: 'c' }]],

@@ -1,5 +1,6 @@
-import { GRADES } from '../../core/gap/gap.ts';
-import { keyOf, type AgentItem } from '../api/agent-item.ts';
+import { GRADES } from '../../core/shapes/values.ts';
+import { keyOf } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 
 export const SORT_KEYS = [
   'name',
@@ -23,7 +24,7 @@ type SortValue = string | number | null;
 const PHASE_ORDER = ['Unhealthy', 'Unknown', 'Degraded', 'Pending', 'Healthy'];
 const CONDITION_ORDER = ['False', 'Unknown', 'True'];
 
-const VALUES: Readonly<Record<SortKey, (agent: AgentItem) => SortValue>> = {
+const VALUES: Readonly<Record<SortKey, (agent: AgentRow) => SortValue>> = {
   grade: ({ grade }) => (grade === null ? null : GRADES.indexOf(grade)),
   name: ({ agentName }) => agentName,
   namespace: ({ namespace }) => namespace,
@@ -42,7 +43,7 @@ const VALUES: Readonly<Record<SortKey, (agent: AgentItem) => SortValue>> = {
  * A sorted copy. Agents without a value come last in both directions. Equal agents are ordered by namespace and name, so that
  * live updates do not shuffle them. Names are ASCII, so texts need no collation, which would take ten times as long.
  */
-export function sortAgents(agents: readonly AgentItem[], key: SortKey, isDescending: boolean): AgentItem[] {
+export function sortAgents(agents: readonly AgentRow[], key: SortKey, isDescending: boolean): AgentRow[] {
   const valueOf = VALUES[key];
   const sign = isDescending ? -1 : 1;
   return agents

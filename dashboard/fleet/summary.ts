@@ -1,4 +1,4 @@
-import type { AgentItem } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { isFailing } from './failing.ts';
 
 /** Totals of some agents. */
@@ -11,7 +11,7 @@ export interface Summary {
   costUsd: number | null;
 }
 
-export function summaryOf(agents: readonly AgentItem[]): Summary {
+export function summaryOf(agents: readonly AgentRow[]): Summary {
   const summary: Summary = { agents: agents.length, compliant: 0, failing: 0, tokens: 0, costUsd: null };
   for (const agent of agents) {
     if (agent.compliant.status === 'True') summary.compliant += 1;

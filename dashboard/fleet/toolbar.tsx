@@ -1,7 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { GRADES } from '../../core/gap/gap.ts';
-import { PHASES } from '../../core/observation/observation.ts';
+import { GRADES, PHASES } from '../../core/shapes/values.ts';
 import { formatNumber } from '../format.ts';
 import { Button } from '../parts/button.tsx';
 import { VisuallyHidden } from '../parts/visually-hidden.tsx';

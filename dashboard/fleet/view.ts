@@ -1,5 +1,5 @@
 import { computed, signal, type ReadonlySignal } from '@preact/signals';
-import type { AgentItem } from '../api/agent-item.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { hrefOf, replace, route } from '../route.ts';
 import { DEFAULTS, matchesOf, parseFilters, queryOf, type Filters, type Matches } from './filters.ts';
 import { fleet } from './fleet-store.ts';
@@ -15,7 +15,7 @@ export const filters: ReadonlySignal<Filters> = computed(() =>
 export const matches: ReadonlySignal<Matches> = computed(() => matchesOf(fleet.agents.value, filters.value));
 
 /** The agents that match, in the order of the table. */
-export const sorted: ReadonlySignal<AgentItem[]> = computed(() =>
+export const sorted: ReadonlySignal<AgentRow[]> = computed(() =>
   sortAgents(matches.value.agents, filters.value.sort, filters.value.isDescending),
 );
 

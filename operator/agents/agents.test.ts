@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Grade } from '../../core/gap/gap.ts';
-import type { AgentObservation, Condition, Phase } from '../../core/observation/observation.ts';
+import type { Grade, Phase } from '../../core/shapes/values.ts';
+import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
 import type { Pod, Workload } from '../../kube/types.ts';
 import { hasSidecar, isSamePod, keepOptedIn, keepPod } from './agent-pods.ts';
 import { hasEnded, isLive } from '../../kube/pods.ts';

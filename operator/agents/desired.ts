@@ -1,5 +1,5 @@
 import { DEFAULT_COMPLIANT_EVIDENCE } from '../../core/evidence/evidence.ts';
-import type { Grade } from '../../core/gap/gap.ts';
+import type { Grade } from '../../core/shapes/values.ts';
 import { DEFAULT_COMPLIANT_GRADE } from '../../core/gap/grade.ts';
 import { ANNOTATIONS, type AnnotationRow } from '../../core/injection/annotations.ts';
 import {

@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { jsonOf } from '../../core/untrusted/fields.ts';
 import { exchange, type Exchange } from '../../probe/http-exchange.ts';
 import type { Secret } from '../../runtime/secret.ts';
-import { parseAgents, type OutsideAgent } from './outside-agent.ts';
+import { outsideAgent, type OutsideAgent } from '../../core/shapes/agent-row.ts';
+import { parseWith } from '../../core/shapes/field.ts';
+import { list } from '../../core/shapes/object.ts';
 
 /** A control plane outside this cluster, with the key for its agent list. */
 export interface OutsideControlPlane {
@@ -19,6 +21,11 @@ export type AgentList =
   | { ok: false; reason: string };
 
 const PAGE_SIZE = 500;
+/**
+ * A page of the list. One invalid row makes the whole page invalid: without the row, the agent would be treated as deleted and its
+ * observation removed. The limit equals the control plane's own.
+ */
+const PAGE = list('A page of agents.', outsideAgent, { max: 1_000 });
 /** Far more than the size of a page with 500 rows. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 /** More than 100,000 agents indicate an error, such as a `Link` loop. */
@@ -79,7 +86,7 @@ function rowsOf(response: Exchange): AgentList {
   if (status === 401 || status === 403) return failed(`the admin key was rejected (${status})`);
   if (status !== 200) return failed(`unexpected status ${status}`);
   if (body === null) return failed('the list is too large, incomplete or late');
-  const parsed = parseAgents(jsonOf(body.toString('utf8')));
+  const parsed = parseWith(PAGE, jsonOf(body.toString('utf8')));
   if (parsed.ok) return { ok: true, agents: parsed.value };
   const [first] = parsed.errors;
   return failed(

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { MIRRORED_AGENT_ANNOTATION } from '../../core/observation/mirrored.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
-import type { OutsideAgent } from './outside-agent.ts';
+import type { OutsideAgent } from '../../core/shapes/agent-row.ts';
 
 /** The maximum length of a DNS label. */
 const MAX_LENGTH = 63;

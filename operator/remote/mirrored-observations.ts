@@ -20,7 +20,7 @@ import type { Counter, Metrics } from '../../runtime/metrics.ts';
 import { FIELD_MANAGER } from '../agents/reconcile-agent.ts';
 import { mirrorNames } from './mirror-names.ts';
 import { mirroredStatus, unreachableStatus } from './mirrored-status.ts';
-import type { OutsideAgent } from './outside-agent.ts';
+import type { OutsideAgent } from '../../core/shapes/agent-row.ts';
 
 export interface MirrorTarget {
   /** The namespace of the mirrored observations. */

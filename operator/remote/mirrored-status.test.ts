@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { MIRRORED_AGENT_ANNOTATION } from '../../core/observation/mirrored.ts';
-import type { AgentObservation, Condition, Phase } from '../../core/observation/observation.ts';
+import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
+import type { Phase } from '../../core/shapes/values.ts';
 import { mirrorNames } from './mirror-names.ts';
 import { mirroredStatus, unreachableStatus } from './mirrored-status.ts';
-import type { OutsideAgent } from './outside-agent.ts';
+import type { OutsideAgent } from '../../core/shapes/agent-row.ts';
 
 const AT = new Date('2026-03-01T10:00:00.400Z');
 

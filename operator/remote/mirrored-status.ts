@@ -1,12 +1,14 @@
 import { DEFAULT_COMPLIANT_GRADE, gradeOf, minimumScoreOf } from '../../core/gap/grade.ts';
 import { contextOf } from '../../core/observation/context-of.ts';
 import { MIRRORED_REASON } from '../../core/observation/mirrored.ts';
-import type { AgentObservation, ObservationStatus, Phase } from '../../core/observation/observation.ts';
-import { conditionAt, type Verdict } from '../../core/observation/verdict.ts';
+import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';
+import type { Phase } from '../../core/shapes/values.ts';
+import { conditionAt } from '../../core/observation/verdict.ts';
+import type { Verdict } from '../../core/shapes/verdict.ts';
 import { oldGradeOf } from '../../core/observation/status-of.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { dayOf } from '../../core/usage/day-totals.ts';
-import type { OutsideAgent } from './outside-agent.ts';
+import type { OutsideAgent } from '../../core/shapes/agent-row.ts';
 
 const no = (reason: string, message: string): Verdict => ({ status: 'False', reason, message });
 const yes = (reason: string, message: string): Verdict => ({ status: 'True', reason, message });

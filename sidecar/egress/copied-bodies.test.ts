@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { PolicyMode } from '../../core/policy/engine.ts';
+import type { PolicyMode } from '../../core/shapes/values.ts';
 import {
   laneManifest,
   startEgressRig,

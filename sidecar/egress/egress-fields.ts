@@ -3,7 +3,7 @@ import { parseFailModes } from '../../core/egress/fail-modes.ts';
 import { VENDOR_LANES } from '../../core/egress/lane-variables.ts';
 import { parseLanes } from '../../core/egress/lanes.ts';
 import { parseNotRewritten } from '../../core/egress/not-rewritten.ts';
-import { POLICY_MODES } from '../../core/policy/engine.ts';
+import { POLICY_MODES } from '../../core/shapes/values.ts';
 import {
   oneOf,
   optional,

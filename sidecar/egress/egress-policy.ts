@@ -14,7 +14,7 @@ import { failModeOf, POLICY_UNAVAILABLE, type FailModes } from '../../core/egres
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
-import type { PolicyMode } from '../../core/policy/engine.ts';
+import type { PolicyMode } from '../../core/shapes/values.ts';
 import type { EgressVerdict, PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { McpMemory } from './mcp-memory.ts';
 

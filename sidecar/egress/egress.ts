@@ -8,7 +8,7 @@ import { priceOf, type KnownPrice } from '../../core/egress/prices.ts';
 import type { EgressFacts } from '../../core/facts/egress-facts.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
-import type { PolicyMode } from '../../core/policy/engine.ts';
+import type { PolicyMode } from '../../core/shapes/values.ts';
 import { costOf } from '../../core/usage/cost.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
 import { slept, type Clock } from '../../runtime/clock.ts';

@@ -10,7 +10,7 @@ import {
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { bodyText } from '../../core/egress/body-text.ts';
 import { FAIL_OPEN, type FailModes } from '../../core/egress/fail-modes.ts';
-import type { PolicyMode } from '../../core/policy/engine.ts';
+import type { PolicyMode } from '../../core/shapes/values.ts';
 import { laneManifest, post, startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
 import { askRaw } from '../../testing/proxy-rig.ts';
 import { until } from '../../testing/until.ts';

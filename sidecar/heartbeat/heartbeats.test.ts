@@ -13,7 +13,7 @@ import type { GapReport } from '../../core/gap/gap.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
 import type { AnalysisState } from '../../llm/analysis/analysis.ts';
-import type { Verdict } from '../../core/observation/verdict.ts';
+import type { Verdict } from '../../core/shapes/verdict.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { GOOD_ANSWERS } from '../../testing/hostile-answers.ts';

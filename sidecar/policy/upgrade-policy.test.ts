@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { PolicyAnswer, PolicyEngine, PolicyMode } from '../../core/policy/engine.ts';
+import type { PolicyAnswer, PolicyEngine } from '../../core/policy/engine.ts';
+import type { PolicyMode } from '../../core/shapes/values.ts';
 import { eachRequest } from '../../testing/each-request.ts';
 import { aMoment } from '../../testing/moment.ts';
 import { askRaw, completedEntry, startRawRig, type ProxyRig } from '../../testing/proxy-rig.ts';

@@ -6,7 +6,7 @@ import { exploredEgressOf } from '../../core/audit/explored-egress.ts';
 import { exploreOf } from '../../core/audit/explore.ts';
 import { align } from '../../core/gap/align.ts';
 import { compliantOfReport } from '../../core/observation/compliant-of.ts';
-import type { Verdict } from '../../core/observation/verdict.ts';
+import type { Verdict } from '../../core/shapes/verdict.ts';
 import { ref } from '../../core/untrusted/json-schema.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import { ringUsageReport } from '../../core/behavior/entry-usage.ts';

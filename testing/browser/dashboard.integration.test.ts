@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
-import type { AgentListItem } from '../../control-plane/routes/agent-row.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { formatsFor, withLocalTimes } from '../../dashboard/format.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { whyNoBrowser } from '../debian-server.ts';
@@ -151,7 +151,7 @@ suite('the dashboard', () => {
     test('lists all agents, the worst first, with their values', async () => {
       const { page } = await visit();
       await eventually(async () => expect(await namesIn(page)).toEqual(WORST_FIRST));
-      const rows = await plane.admin<AgentListItem[]>('GET', '/api/v1/agents');
+      const rows = await plane.admin<AgentRow[]>('GET', '/api/v1/agents');
       const [found] = rows.filter(({ agentName }) => agentName === 'order-assistant');
       const row = rowOf(page, 'order-assistant');
       const cell = (column: string): Promise<string> => row.locator(`.col-${column}`).innerText();

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import type { AgentListItem } from '../../control-plane/routes/agent-row.ts';
+import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { whyNoBrowser } from '../debian-server.ts';
 import { violationsOf } from './accessibility.ts';
 import { eventually, TestBrowser, type Visit, type VisitOptions } from './chromium.ts';
@@ -285,7 +285,7 @@ async function expectAccessible(page: Page): Promise<void> {
         locale: 'de-DE',
         timezoneId: 'America/New_York',
       });
-      const agents = await plane.admin<AgentListItem[]>('GET', '/api/v1/agents');
+      const agents = await plane.admin<AgentRow[]>('GET', '/api/v1/agents');
       const tokens = agents.find(({ agentName }) => agentName === 'order-assistant')?.tokens ?? 0;
       await shown(page, new Intl.NumberFormat('de-DE').format(tokens));
       const last = page.locator('.agent-heading time');

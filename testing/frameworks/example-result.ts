@@ -1,5 +1,5 @@
 import type { EvidenceTier, ItemKind } from '../../core/evidence/evidence.ts';
-import type { Grade } from '../../core/gap/gap.ts';
+import type { Grade } from '../../core/shapes/values.ts';
 import type { ReportSource } from '../../core/health/health.ts';
 
 /** What the sidecar showed of one example agent. Each value equals the count of the vendor. */

@@ -6,7 +6,7 @@ import type {
   ObservationStatus,
 } from '../../../core/observation/observation.ts';
 import { healthOf } from '../../../core/observation/phase.ts';
-import { RUNTIMES } from '../../../core/observation/runtimes.ts';
+import { RUNTIMES } from '../../../core/shapes/values.ts';
 import { keepObservation } from '../../../kube/kept-metadata.ts';
 import type { AgentRecord, InstanceReport } from '../store.ts';
 

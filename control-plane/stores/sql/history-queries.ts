@@ -1,8 +1,7 @@
-import { GRADES, type Grade } from '../../../core/gap/gap.ts';
+import { GRADES, type Grade, type Phase } from '../../../core/shapes/values.ts';
 import { gradeOf, minimumScoreOf } from '../../../core/gap/grade.ts';
 import type { ChangeKind, FleetPoint, HistoryChange, HistoryPoint } from '../../../core/fleet/history.ts';
 import { DAY_MS, startOf, STEP_MS } from '../../../core/fleet/steps.ts';
-import type { Phase } from '../../../core/observation/observation.ts';
 import type { AgentHistoryQuery, FleetHistoryQuery } from '../history.ts';
 import type { AgentKey } from '../store.ts';
 import type { Row, SqlDatabase, SqlSession } from './sql-database.ts';

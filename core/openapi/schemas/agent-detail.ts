@@ -1,8 +1,6 @@
 import { DRIFT_SUMMARIES } from '../../injection/drift.ts';
 import { WORST_FIRST } from '../../facts/check.ts';
-import { PHASES } from '../../observation/observation.ts';
-import { RUNTIMES } from '../../observation/runtimes.ts';
-import { POLICY_MODES } from '../../policy/engine.ts';
+import { PHASES, RUNTIMES, POLICY_MODES } from '../../shapes/values.ts';
 import {
   AMOUNT,
   closed,

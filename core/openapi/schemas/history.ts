@@ -1,7 +1,6 @@
 import { OUTCOMES } from '../../behavior/audit-entry.ts';
 import { CHANGE_KINDS, HISTORY_STEPS } from '../../fleet/history.ts';
-import { GRADES } from '../../gap/gap.ts';
-import { PHASES } from '../../observation/observation.ts';
+import { GRADES, PHASES } from '../../shapes/values.ts';
 import {
   AMOUNT,
   closed,

@@ -1,7 +1,7 @@
 import { SUPPRESSION_STATES } from '../../audit/suppressions.ts';
 import { EVIDENCE_TIERS, ITEM_KINDS } from '../../evidence/evidence.ts';
 import { CATEGORY_SEVERITIES, WORST_FIRST } from '../../facts/check.ts';
-import { GRADES } from '../../gap/gap.ts';
+import { GRADES } from '../../shapes/values.ts';
 import { PROOF_ORIGINS } from '../../proof/proof.ts';
 import { AMOUNT, closed, COUNT, enumOf, listOf, ref, TEXT, TIME } from '../../untrusted/json-schema.ts';
 import type { JsonSchema } from '../../untrusted/json-schema.ts';

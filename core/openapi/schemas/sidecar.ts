@@ -1,5 +1,5 @@
 import { OUTCOMES } from '../../behavior/audit-entry.ts';
-import { POLICY_MODES } from '../../policy/engine.ts';
+import { POLICY_MODES } from '../../shapes/values.ts';
 import {
   AMOUNT,
   closed,

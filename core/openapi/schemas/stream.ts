@@ -1,4 +1,4 @@
-import { closed, listOf, ref, TEXT } from '../../untrusted/json-schema.ts';
+import { ref } from '../../untrusted/json-schema.ts';
 import type { JsonSchema } from '../../untrusted/json-schema.ts';
 
 /** Schemas of `GET /stream`. */
@@ -9,19 +9,5 @@ export const STREAM_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     type: 'string',
     contentMediaType: 'text/event-stream',
     contentSchema: ref('FleetEvent'),
-  },
-  FleetEvent: {
-    description: 'The data of the event `agents`.',
-    ...closed({
-      changed: {
-        ...listOf(ref('AgentListItem')),
-        maxItems: 200,
-        description: 'New and changed agents, without `trend`.',
-      },
-      removed: {
-        ...listOf(closed({ namespace: TEXT, agentName: TEXT })),
-        description: 'Agents that do not exist any more.',
-      },
-    }),
   },
 };
