@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { RULES } from '../core/audit/rules.ts';
-import type { Check } from '../core/facts/check.ts';
+import type { Check } from '../core/shapes/health.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 import { quantile } from './report.ts';
 

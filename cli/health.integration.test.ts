@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Check } from '../core/facts/check.ts';
-import type { HealthReport } from '../core/health/health.ts';
+import type { HealthReport, Check } from '../core/shapes/health.ts';
 import {
   startPostgres,
   startRedis,

@@ -1,4 +1,4 @@
-import type { ProofSubmission } from '../core/proof/proof.ts';
+import type { ProofSubmission } from '../core/shapes/proof.ts';
 import { jsonOf } from '../core/untrusted/fields.ts';
 import { exchange } from '../probe/http-exchange.ts';
 import { detailOf } from '../push/push-heartbeat.ts';

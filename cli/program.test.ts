@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { FULL_MANIFEST, manifestText } from '../testing/manifests/manifest-text.ts';
 import { MANIFEST_SCHEMA } from '../core/manifest/schema.ts';
-import type { HealthReport } from '../core/health/health.ts';
+import type { HealthReport } from '../core/shapes/health.ts';
 import type { Ask, CliContext } from './context.ts';
 import { COMMAND_NAMES, runCommandLine } from './program.ts';
 import type { Rendered } from './rendered.ts';

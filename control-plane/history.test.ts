@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import type { AgentHistory, FleetHistory } from '../core/fleet/history.ts';
 import { ref } from '../core/untrusted/json-schema.ts';
 import { SCHEMAS } from '../core/openapi/schemas.ts';

@@ -1,7 +1,7 @@
 // Egress lanes and census of injected pods: an unmodified LangGraph agent is observed and stopped, and a pod with several containers
 // shows its connections. The vendor has a certificate of a private CA, as a gateway inside the cluster.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import type { EgressSummary } from '../core/egress/summary.ts';
+import type { EgressSummary } from '../core/shapes/egress.ts';
 import { uninject } from '../core/injection/inject.ts';
 import type { Pod } from '../core/injection/pod.ts';
 import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';

@@ -10,7 +10,7 @@ import {
 import { listedTools } from '../core/facts/listed-tools.ts';
 import { parseAgentReport, type ExpectedReport } from '../core/health/parse-agent-report.ts';
 import { parseUsageReport } from '../core/usage/parse-usage-report.ts';
-import type { AgentUsageReport } from '../core/usage/usage.ts';
+import type { AgentUsageReport } from '../core/shapes/usage.ts';
 import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import type { EndpointPath, EndpointPaths } from './endpoint-path.ts';
 import { exchange, type Exchange } from './http-exchange.ts';

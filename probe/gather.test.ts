@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RequestListener } from 'node:http';
-import type { CheckCategory } from '../core/facts/check.ts';
+import type { CheckCategory } from '../core/shapes/values.ts';
 import { aManifest, NOON } from '../testing/facts.ts';
 import { holdDeadlines } from '../testing/held-deadlines.ts';
 import { holdTimers } from '../testing/held-timers.ts';

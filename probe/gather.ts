@@ -1,6 +1,6 @@
 import type { EnvironmentFacts, Facts, PolicyFacts, SecretFacts } from '../core/facts/facts.ts';
 import { referencesIn, secretVariable, type Reference } from '../core/manifest/references.ts';
-import type { ProofRecord } from '../core/proof/proof.ts';
+import type { ProofRecord } from '../core/shapes/proof.ts';
 import { probeAgent, type AgentFacts } from './agent.ts';
 import { endpointPaths } from './endpoint-path.ts';
 import { reachFacts, type ReachInput } from './reach-facts.ts';

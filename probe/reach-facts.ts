@@ -1,4 +1,4 @@
-import type { CheckCategory } from '../core/facts/check.ts';
+import type { CheckCategory } from '../core/shapes/values.ts';
 import { parseAddress, type HostPort } from '../core/facts/address.ts';
 import {
   modelCheckId,
@@ -7,7 +7,7 @@ import {
   type ReachTarget,
 } from '../core/facts/declared.ts';
 import type { Facts, Reach } from '../core/facts/facts.ts';
-import { categoryOf } from '../core/health/summarize.ts';
+import { categoryOf } from '../core/shapes/health.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { createAddressGuard, type AddressGuard } from './address-guard.ts';
 import { commandReach } from './command.ts';

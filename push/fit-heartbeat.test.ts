@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Check } from '../core/facts/check.ts';
-import type { EvidenceItem } from '../core/evidence/evidence.ts';
-import type { Issue } from '../core/gap/gap.ts';
+import type { Check } from '../core/shapes/health.ts';
+import type { EvidenceItem } from '../core/shapes/evidence.ts';
+import type { Issue } from '../core/shapes/gap.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 import { fitHeartbeat, MAX_HEARTBEAT_BYTES } from './fit-heartbeat.ts';
 

@@ -1,9 +1,10 @@
 import type { Severity } from '../core/policy/policy-rule.ts';
-import type { Check } from '../core/facts/check.ts';
-import type { EvidenceTier } from '../core/evidence/evidence.ts';
-import { isVerified, type Issue } from '../core/gap/gap.ts';
-import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
-import type { ModelUsage, UsageWindow } from '../core/usage/usage.ts';
+import type { Check } from '../core/shapes/health.ts';
+import type { EvidenceTier } from '../core/shapes/values.ts';
+import { isVerified } from '../core/gap/gap.ts';
+import type { Issue } from '../core/shapes/gap.ts';
+import type { Heartbeat } from '../core/shapes/heartbeat.ts';
+import type { ModelUsage, UsageWindow } from '../core/shapes/usage.ts';
 
 /** The control plane's limit; it rejects a larger heartbeat with 413. */
 export const MAX_HEARTBEAT_BYTES = 64 * 1024;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { HeartbeatSender, type HeartbeatSenderOptions } from './heartbeat-sender.ts';

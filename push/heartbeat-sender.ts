@@ -1,4 +1,5 @@
-import type { Heartbeat, HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import { describeError } from '../core/untrusted/describe-error.ts';
 import { Bearer } from './bearer.ts';
 import { builtinClock, type PushClock, type PushLogger } from './clock.ts';

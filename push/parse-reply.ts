@@ -1,7 +1,8 @@
 import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import { present } from '../core/untrusted/present.ts';
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
-import { PROOF_ORIGINS, type ProofRecord } from '../core/proof/proof.ts';
+import { PROOF_ORIGINS } from '../core/shapes/values.ts';
+import type { ProofRecord } from '../core/shapes/proof.ts';
 
 /** There are 27 rules; a far longer list is not a valid proof list. */
 const MAX_PROOFS = 200;

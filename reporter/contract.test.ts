@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Check } from '../core/facts/check.ts';
-import type { HealthReport } from '../core/health/health.ts';
+import type { HealthReport, Check } from '../core/shapes/health.ts';
 import type { ManifestSpec } from '../core/manifest/manifest.ts';
 import { holdTimers } from '../testing/held-timers.ts';
 import { ManualClock } from '../testing/manual-clock.ts';

@@ -5,7 +5,7 @@ import { getRequestListener } from '@hono/node-server';
 import express from 'express';
 import fastify from 'fastify';
 import { Hono } from 'hono';
-import type { HealthReport } from '../core/health/health.ts';
+import type { HealthReport } from '../core/shapes/health.ts';
 import { createHandlers, type ReportSource } from './handlers.ts';
 
 const HEALTH: HealthReport = {

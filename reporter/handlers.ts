@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { HealthReport } from '../core/health/health.ts';
-import type { AgentUsageReport } from '../core/usage/usage.ts';
+import type { HealthReport } from '../core/shapes/health.ts';
+import type { AgentUsageReport } from '../core/shapes/usage.ts';
 
 /** The part of an Express-like response that the reporter uses. */
 export interface JsonResponse {

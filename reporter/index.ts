@@ -1,5 +1,4 @@
 /** Public API of the package, imported as `agent-compliance/reporter`. */
-export type { Check } from '../core/facts/check.ts';
 export { createReporter, type Reporter, type ReporterOptions, type ToolRegistry } from './reporter.ts';
 export type { RequestWithId } from './current-request.ts';
 export { PolicyDeniedError, PolicyUnavailableError, type PolicyCheck } from './policy-check.ts';
@@ -11,7 +10,7 @@ export type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
 export { ManifestInputError, type ManifestInput } from './manifest-input.ts';
 export { PushOptionsError, type PushOptions } from './push-settings.ts';
 export type { JsonResponse } from './handlers.ts';
-export type { HealthReport } from '../core/health/health.ts';
+export type { Check, HealthReport } from '../core/shapes/health.ts';
 export type { Manifest, ManifestSpec } from '../core/manifest/manifest.ts';
-export type { AgentUsageReport } from '../core/usage/usage.ts';
+export type { AgentUsageReport } from '../core/shapes/usage.ts';
 export type { PushClock, PushLogger } from '../push/clock.ts';

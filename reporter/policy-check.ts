@@ -5,7 +5,7 @@ import { builtinEngine, policyOf } from '../core/policy/policy.ts';
 import type { PolicyInput } from '../core/policy/policy-input.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { describeError } from '../core/untrusted/describe-error.ts';
-import type { UsageTotals } from '../core/usage/usage.ts';
+import type { UsageTotals } from '../core/shapes/usage.ts';
 import type { PushClock, PushLogger } from '../push/clock.ts';
 import { postJson } from '../push/post-json.ts';
 import { policyInputFrom, type PolicyFacts } from './policy-facts.ts';

@@ -10,7 +10,7 @@ import {
   type Field,
 } from '../core/untrusted/fields.ts';
 import type { PolicyInput } from '../core/policy/policy-input.ts';
-import type { UsageTotals } from '../core/usage/usage.ts';
+import type { UsageTotals } from '../core/shapes/usage.ts';
 
 /**
  * Facts about a model call before it is made. A rule that requires an absent fact denies the call. `null`: unknown because no request

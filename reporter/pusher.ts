@@ -3,7 +3,7 @@ import { SeenTimes } from '../core/evidence/seen-times.ts';
 import { reportedModelCall, sightingsInChecks } from '../core/facts/sightings.ts';
 import { assess } from '../core/gap/assess.ts';
 import { scoreWithoutLocalProofs } from '../core/gap/score-without-local-proofs.ts';
-import type { HealthStatus } from '../core/health/health.ts';
+import type { HealthStatus } from '../core/shapes/health.ts';
 import { composeHeartbeat } from '../core/heartbeat/compose-heartbeat.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import type { PushClock, PushLogger } from '../push/clock.ts';

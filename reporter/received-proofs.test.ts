@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
-import type { ProofOrigin, ProofRecord } from '../core/proof/proof.ts';
+import type { ProofOrigin } from '../core/shapes/values.ts';
+import type { ProofRecord } from '../core/shapes/proof.ts';
 import { ReceivedProofs } from './received-proofs.ts';
 
 const proof = (ruleId: string, origin?: ProofOrigin): ProofRecord => ({

@@ -1,7 +1,7 @@
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
 import { isTrusted } from '../core/proof/counted.ts';
 import { NO_PROOFS, type SentProofs } from '../core/proof/proof-set.ts';
-import type { ProofRecord } from '../core/proof/proof.ts';
+import type { ProofRecord } from '../core/shapes/proof.ts';
 
 /** The agent's proofs in the control plane, from its replies to heartbeats. */
 export class ReceivedProofs {

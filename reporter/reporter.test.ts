@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
 import type { Manifest, ManifestSpec } from '../core/manifest/manifest.ts';
 import { ManualClock } from '../testing/manual-clock.ts';

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname } from 'node:path';
-import type { HealthReport } from '../core/health/health.ts';
+import type { HealthReport } from '../core/shapes/health.ts';
 import { tokenPriceOf } from '../core/manifest/token-price.ts';
-import type { AgentUsageReport } from '../core/usage/usage.ts';
+import type { AgentUsageReport } from '../core/shapes/usage.ts';
 import { builtinClock, type PushClock, type PushLogger } from '../push/clock.ts';
 import { EventSender, type EventClient } from '../push/event-client.ts';
 import { currentRequestId, followRequests, type RequestWithId } from './current-request.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Check } from '../core/facts/check.ts';
+import type { Check } from '../core/shapes/health.ts';
 import {
   startPostgres,
   startRedis,

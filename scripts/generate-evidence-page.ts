@@ -1,4 +1,4 @@
-import { EVIDENCE_TIERS, type EvidenceTier } from '../core/evidence/evidence.ts';
+import { EVIDENCE_TIERS, type EvidenceTier } from '../core/shapes/values.ts';
 import { EVIDENCE_ROWS } from '../core/evidence/rows.ts';
 import { markdownTable } from './markdown-table.ts';
 

@@ -1,5 +1,6 @@
 import ts from 'typescript';
 import { isRecord } from '../core/untrusted/fields.ts';
+import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { HTTP_BODIES, slugOf, type HttpBody } from './http-bodies.ts';
 import { markdownTable } from './markdown-table.ts';
 import { checker, exportedType } from './source-code.ts';
@@ -80,6 +81,7 @@ function limitOf(
 
 /** The comment of the member in its type. */
 function commentOf({ type }: HttpBody, path: Path): string {
+  if (type === undefined) return '';
   let types = [exportedType(type.file, type.name)];
   let found: ts.Symbol | undefined;
   for (const key of path) {
@@ -114,7 +116,21 @@ export function meaningsOf(body: HttpBody): ReadonlyMap<string, string> {
 }
 
 const meaningOf = (body: HttpBody, name: string, path: Path): string =>
-  body.meanings?.[name] ?? commentOf(body, path);
+  body.meanings?.[name] ??
+  descriptionIn(body.schema, path) ??
+  descriptionIn(body.returns, path) ??
+  commentOf(body, path);
+
+/** The description of the member at the path. */
+function descriptionIn(schema: JsonSchema | undefined, path: Path): string | undefined {
+  const found = path.reduce<JsonSchema | undefined>((part, key) => {
+    const inner = typeof key === 'number' ? part?.['items'] : (part?.['properties'] as object | undefined);
+    return (typeof key === 'number' ? inner : (inner as JsonSchema | undefined)?.[key]) as
+      | JsonSchema
+      | undefined;
+  }, schema);
+  return found?.['description'] as string | undefined;
+}
 
 function rowsOf(body: HttpBody): string[][] {
   const rows = new Map<string, string[]>();

@@ -1,6 +1,6 @@
 import { POINTS, SEVERITIES } from '../core/gap/finding.ts';
 import { GRADES } from '../core/shapes/values.ts';
-import { minimumScoreOf } from '../core/gap/grade.ts';
+import { minimumScoreOf } from '../core/shapes/grade.ts';
 import { MAX_NOT_SHOWN_POINTS, STATIC_FLOOR } from '../core/gap/points.ts';
 import { GAP_RULES } from '../core/gap/rules.ts';
 import { EGRESS_RULES } from '../core/policy/egress-rules.ts';

@@ -1,12 +1,13 @@
-import { SUPPRESSION_STATES } from '../core/audit/suppressions.ts';
 import { eventBatch, parseEventBatch } from '../core/behavior/parse-event-batch.ts';
-import { EVIDENCE_TIERS, ITEM_KINDS } from '../core/evidence/evidence.ts';
-import { healthReport, readHealthReport } from '../core/health/parse-health-report.ts';
-import { heartbeatBody, parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
+import { readHealthReport } from '../core/health/parse-health-report.ts';
+import { ownHealthReport, healthReport } from '../core/shapes/health.ts';
+import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
+import { heartbeatBody } from '../core/shapes/heartbeat.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
-import { parseProofSubmission, proofSubmission } from '../core/proof/parse-proof.ts';
+import { parseProofSubmission } from '../core/proof/parse-proof.ts';
+import { proofSubmission } from '../core/shapes/proof.ts';
 import { parseWith, type Parsed } from '../core/untrusted/fields.ts';
-import { usageReport } from '../core/usage/parse-usage-report.ts';
+import { usageReport } from '../core/shapes/usage.ts';
 import { parseRegistration, registrationBody } from '../control-plane/registration/parse-registration.ts';
 
 export interface HttpBody {
@@ -17,8 +18,10 @@ export interface HttpBody {
   parse: (value: unknown) => Parsed<unknown>;
   /** Of what the parser accepts. */
   schema: JsonSchema;
-  /** The type whose comments describe the members. */
-  type: { file: string; name: string };
+  /** Of what the parser returns; it describes the members that are not read. */
+  returns?: JsonSchema;
+  /** The type whose comments describe the members that the schemas do not describe. */
+  type?: { file: string; name: string };
   /** Descriptions of members without a comment. */
   meanings?: Readonly<Record<string, string>>;
 }
@@ -41,17 +44,6 @@ const WINDOW = {
   totalTokens: 380,
   totalCalls: 10,
 };
-const WINDOW_MEANINGS = {
-  windowStartedAt: 'Start of the window.',
-  models: 'One entry per model.',
-  'models[].modelId': 'Id of the model, as the vendor returns it.',
-  'models[].promptTokens': 'Tokens of the prompts.',
-  'models[].completionTokens': 'Tokens of the completions.',
-  'models[].totalTokens': 'At least the sum of the two; some vendors count reasoning tokens only here.',
-  'models[].callCount': 'Number of calls.',
-  totalTokens: 'Sum of the models.',
-  totalCalls: 'Sum of the models.',
-};
 const CHECK = {
   id: 'service:orders-db',
   category: 'service',
@@ -67,18 +59,6 @@ const HEALTH = {
   status: 'unhealthy',
   summary: { passed: 0, failed: 1, warnings: 0, skipped: 0 },
   checks: [CHECK],
-};
-const HEALTH_MEANINGS = {
-  agentName: '`metadata.name` of the manifest.',
-  timestamp: 'Time of the checks.',
-  status: 'The receiver of a health report computes the status from the checks.',
-  summary: 'Number of checks by result.',
-  checks: 'The checks. A check with an unknown kind of id is dropped.',
-  'checks[].category': 'The part of the id before the colon.',
-  'checks[].status': 'Result of the check.',
-  'checks[].severity': 'Default: `info`.',
-  'checks[].message': 'Why the check failed.',
-  'checks[].remediation': 'How to fix it.',
 };
 const HEARTBEAT = {
   version: 1,
@@ -168,52 +148,12 @@ const HEARTBEAT = {
   sidecarVersion: '0.2.0',
   startedAt: '2026-11-21T08:00:00.000Z',
 };
-const oneOf = (values: readonly string[]): string =>
-  `One of ${values.join(', ')}; entries with other values are dropped.`;
-const HEARTBEAT_MEANINGS = {
-  version: 'Default: 1.',
-  intervalSeconds: 'Time to the next heartbeat. Default: 30.',
-  source: 'Whether the agent reported its own checks. Default: `gap.source`, else `manifest-static`.',
-  health: 'The health report.',
-  gap: 'Differences between the declaration and the observations.',
-  'gap.source': 'Default for `source`.',
-  'gap.issues': 'The differences that cost points.',
-  'gap.score': 'Rounded to a whole number.',
-  'gap.grade': 'Computed from the score.',
-  'gap.issues[].severity': 'Severity of the issue.',
-  'gap.issues[].description': 'What was found.',
-  'gap.issues[].recommendation': 'How to fix it.',
-  'evidence.items[].kind': oneOf(ITEM_KINDS),
-  'evidence.items[].tier': oneOf(EVIDENCE_TIERS),
-  'audit.suppressions': 'The suppressions of the manifest.',
-  'audit.suppressions[].rule': 'The suppressed rule.',
-  'audit.suppressions[].reason': 'Why it is suppressed.',
-  'audit.suppressions[].approvedBy': 'Who approved it.',
-  'audit.suppressions[].expires': 'Date after which the rule applies again.',
-  'audit.suppressions[].state': oneOf(SUPPRESSION_STATES),
-  proof: 'The proof records that the sender counts. Records of unknown rules are dropped.',
-  proofRevision: 'Revision of the list that the sender last received. Default: 0.',
-  'proof[].ruleId': 'Rule that the record proves.',
-  'proof[].verifiedBy': 'Person or program that ran the test.',
-  'proof[].method': 'How the rule was tested.',
-  usage: 'Usage since the previous heartbeat.',
-  'totals.tokensToday': 'Tokens of the current UTC day.',
-  'totals.costTodayUsd': 'Absent without prices in the manifest.',
-  policyMode: 'Policy mode of the sender.',
-  manifestHash: 'SHA-256 of the manifest file, hex.',
-  model: 'Model that the manifest declares.',
-  sidecarVersion: 'Version of the sender.',
-};
-
 const MANIFEST = `apiVersion: platform.io/v1
 kind: PlatformAgent
 metadata: { name: shop, version: 1.0.0, description: Answers questions about orders. }
 spec:
   model: { provider: openai, id: gpt-4o-mini, apiKey: $env:OPENAI_API_KEY }
 `;
-
-const prefixed = (prefix: string, meanings: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(meanings).map(([path, text]) => [`${prefix}.${path}`, text]));
 
 /** The bodies that another program can send to the product, or serve for it. */
 export const HTTP_BODIES: readonly HttpBody[] = [
@@ -223,9 +163,8 @@ export const HTTP_BODIES: readonly HttpBody[] = [
       'The response of the agent to `GET /platform/health`, which the sidecar requests ([integrate an agent](../guide/agent.md#health-report-in-another-language)). `agentName` must be the name in the manifest, and `timestamp` at most 120 s old and at most 60 s in the future. The whole report is ignored if one value is invalid.',
     example: HEALTH,
     parse: readHealthReport,
-    schema: healthReport.schema,
-    type: { file: 'core/health/health.ts', name: 'HealthReport' },
-    meanings: HEALTH_MEANINGS,
+    schema: ownHealthReport.schema,
+    returns: healthReport.returns,
   },
   {
     title: 'Usage report',
@@ -234,8 +173,6 @@ export const HTTP_BODIES: readonly HttpBody[] = [
     example: { source: 'agent-sdk', ...WINDOW },
     parse: (value) => parseWith(usageReport, value),
     schema: usageReport.schema,
-    type: { file: 'core/usage/usage.ts', name: 'AgentUsageReport' },
-    meanings: { source: 'Marks a report of the agent itself.', ...WINDOW_MEANINGS },
   },
   {
     title: 'Events',
@@ -299,11 +236,6 @@ export const HTTP_BODIES: readonly HttpBody[] = [
       return parsed.ok ? { ok: true, value: parsed.submission } : parsed;
     },
     schema: proofSubmission.schema,
-    type: { file: 'core/proof/proof.ts', name: 'ProofSubmission' },
-    meanings: {
-      verifiedBy: 'Person or program that ran the test.',
-      method: 'How the rule was tested.',
-    },
   },
   {
     title: 'Heartbeat',
@@ -315,17 +247,6 @@ export const HTTP_BODIES: readonly HttpBody[] = [
       return parsed.ok ? { ok: true, value: parsed.heartbeat } : parsed;
     },
     schema: heartbeatBody.schema,
-    type: { file: 'core/heartbeat/heartbeat.ts', name: 'Heartbeat' },
-    meanings: {
-      ...HEARTBEAT_MEANINGS,
-      ...prefixed('health', {
-        ...HEALTH_MEANINGS,
-        agentName: 'The name of the credential is used instead.',
-        timestamp: 'Time of the checks. Default: `sentAt`, else the time of arrival.',
-        status: 'Health of the agent.',
-        summary: 'Default: computed from the checks.',
-      }),
-      ...prefixed('usage', WINDOW_MEANINGS),
-    },
+    returns: heartbeatBody.returns,
   },
 ];

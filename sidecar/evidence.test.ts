@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { EvidenceReport } from '../core/evidence/evidence.ts';
-import type { GapReport } from '../core/gap/gap.ts';
+import type { EvidenceReport } from '../core/shapes/evidence.ts';
+import type { GapReport } from '../core/shapes/gap.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RequestListener } from 'node:http';
-import type { Check } from '../core/facts/check.ts';
+import type { Check } from '../core/shapes/health.ts';
 import { clockAt } from '../testing/fixed-date.ts';
 import { countRequests } from '../testing/count-requests.ts';
 import { holdDeadlines } from '../testing/held-deadlines.ts';

@@ -1,11 +1,13 @@
+import { responseSchemas } from '../core/shapes/response.ts';
 import { eventBatch } from '../core/behavior/parse-event-batch.ts';
 import { openApiDocument, type Access } from '../core/openapi/document.ts';
 import { TEXT } from '../core/untrusted/json-schema.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { COMMON_SCHEMAS } from '../core/openapi/schemas/common.ts';
-import { REPORT_SCHEMAS } from '../core/openapi/schemas/reports.ts';
+import { EGRESS_SCHEMAS } from '../core/openapi/schemas/egress.ts';
+import { REPORT_SHAPES } from '../core/openapi/schemas/reports.ts';
 import { SIDECAR_SCHEMAS } from '../core/openapi/schemas/sidecar.ts';
-import { proofSubmission } from '../core/proof/parse-proof.ts';
+import { proofSubmission } from '../core/shapes/proof.ts';
 import type { SidecarRoute } from './access.ts';
 
 const ACCESS: Readonly<Record<SidecarRoute['access'], Access>> = {
@@ -45,7 +47,8 @@ export function sidecarDocument(routes: readonly SidecarRoute[], version: string
     },
     schemas: {
       ...COMMON_SCHEMAS,
-      ...REPORT_SCHEMAS,
+      ...responseSchemas(REPORT_SHAPES),
+      ...EGRESS_SCHEMAS,
       ...SIDECAR_SCHEMAS,
       EventBatch: eventBatch.schema,
       ProofSubmission: proofSubmission.schema,

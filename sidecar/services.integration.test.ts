@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Check } from '../core/facts/check.ts';
+import type { Check } from '../core/shapes/health.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { createReporter, type Reporter } from '../reporter/index.ts';
 import {

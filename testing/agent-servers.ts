@@ -5,7 +5,7 @@ import { createControlPlaneApp } from '../control-plane/app.ts';
 import { readConfig } from '../control-plane/config.ts';
 import { createContext } from '../control-plane/context.ts';
 import { SqliteStore } from '../control-plane/stores/sqlite/sqlite-store.ts';
-import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { listen } from '../runtime/http-listener.ts';
 import { silentLogger } from '../runtime/logger.ts';

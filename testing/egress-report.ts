@@ -1,5 +1,4 @@
-import type { EgressReport } from '../core/egress/report.ts';
-import type { EgressSummary } from '../core/egress/summary.ts';
+import type { EgressReport, EgressSummary } from '../core/shapes/egress.ts';
 
 /** The summary of `EGRESS`, which the status of an AgentObservation has. */
 export const EGRESS_SUMMARY: EgressSummary = {

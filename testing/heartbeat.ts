@@ -1,4 +1,4 @@
-import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 
 /** A valid heartbeat of a healthy agent with score 100. */
 export function aHeartbeat(overrides: Partial<Heartbeat> = {}): Heartbeat {

@@ -5,8 +5,8 @@ import { expireHistory, recordHistory } from '../control-plane/stores/sql/histor
 import type { SqlDatabase } from '../control-plane/stores/sql/sql-database.ts';
 import type { AgentKey, AgentRecord, Store } from '../control-plane/stores/store.ts';
 import type { OutcomeCounts } from '../core/behavior/audit-entry.ts';
-import { gradeOf } from '../core/gap/grade.ts';
-import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import { gradeOf } from '../core/shapes/grade.ts';
+import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import type { FleetPoint, HistoryPoint, HistoryStep } from '../core/fleet/history.ts';
 import { diceOf } from './dice.ts';
 import { aHeartbeat } from './heartbeat.ts';

@@ -9,11 +9,11 @@ import type {
   Registration,
   Store,
 } from '../control-plane/stores/store.ts';
-import type { EvidenceReport } from '../core/evidence/evidence.ts';
-import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import type { EvidenceReport } from '../core/shapes/evidence.ts';
+import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../core/observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../core/observation/observation.ts';
-import type { ProofRecord } from '../core/proof/proof.ts';
+import type { ProofRecord } from '../core/shapes/proof.ts';
 import { changesContract } from './changes-contract.ts';
 import { EGRESS, EGRESS_SUMMARY } from './egress-report.ts';
 import { aHeartbeat } from './heartbeat.ts';

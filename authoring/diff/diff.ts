@@ -1,5 +1,5 @@
 import type { Grade } from '../../core/shapes/values.ts';
-import { gradeOf } from '../../core/gap/grade.ts';
+import { gradeOf } from '../../core/shapes/grade.ts';
 import { isLiteralSecret } from '../../core/manifest/literal-secrets.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { quoted } from '../../core/manifest/wording.ts';

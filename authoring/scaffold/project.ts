@@ -1,4 +1,4 @@
-import { CATEGORY_SEVERITIES } from '../../core/facts/check.ts';
+import { CATEGORY_SEVERITIES } from '../../core/shapes/values.ts';
 import { PORTS } from '../../core/facts/address.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { Vendor } from '../../core/vendors/vendor.ts';

@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path';
 import { Option } from 'commander';
-import type { Check, CheckSeverity } from '../../core/facts/check.ts';
+import type { CheckSeverity } from '../../core/shapes/values.ts';
 import { check } from '../../core/health/check.ts';
-import type { HealthReport } from '../../core/health/health.ts';
+import type { HealthReport, Check } from '../../core/shapes/health.ts';
 import { gather } from '../../probe/gather.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { invalidManifest, load } from '../load.ts';

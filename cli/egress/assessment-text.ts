@@ -1,10 +1,7 @@
-import {
-  evidencePercent,
-  itemText,
-  type EvidenceReport,
-  type EvidenceTier,
-} from '../../core/evidence/evidence.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import { evidencePercent, itemText } from '../../core/evidence/evidence.ts';
+import type { EvidenceTier } from '../../core/shapes/values.ts';
+import type { EvidenceReport } from '../../core/shapes/evidence.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { lostPointsLines } from '../../core/gap/lost-points.ts';
 import { printable } from '../rendered.ts';
 import { plural, table, type Cell, type Paint } from '../table.ts';

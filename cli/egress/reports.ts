@@ -1,8 +1,7 @@
-import type { EvidenceReport } from '../../core/evidence/evidence.ts';
-import { type Issue } from '../../core/gap/gap.ts';
+import { type EvidenceReport, evidenceReport } from '../../core/shapes/evidence.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { GRADES, type Grade } from '../../core/shapes/values.ts';
 import { SEVERITIES } from '../../core/gap/finding.ts';
-import { evidenceField } from '../../core/heartbeat/shown-fields.ts';
 import {
   flag,
   integer,
@@ -127,7 +126,7 @@ const ASSESSMENT: Field<ShownAssessment> = object<ShownAssessment>({
     ),
     { max: 1_000, cut: true },
   ),
-  evidence: nullable(evidenceField),
+  evidence: nullable(evidenceReport),
   compliant: withDefault(nullable(COMPLIANT), null),
 });
 

@@ -1,5 +1,5 @@
-import { proofSubmission } from '../../core/proof/parse-proof.ts';
-import { heartbeatBody } from '../../core/heartbeat/parse-heartbeat.ts';
+import { proofSubmission } from '../../core/shapes/proof.ts';
+import { heartbeatBody } from '../../core/shapes/heartbeat.ts';
 import { DNS_LABEL } from '../../core/shapes/common.ts';
 import { openApiDocument, type Access, type DocumentedRoute } from '../../core/openapi/document.ts';
 import { TEXT } from '../../core/untrusted/json-schema.ts';

@@ -1,4 +1,5 @@
-import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import type { HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { proofSetOf } from '../../core/observation/proofs.ts';
 import { othersToday } from '../../core/observation/tokens.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';

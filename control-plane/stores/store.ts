@@ -1,14 +1,15 @@
-import type { AuditSummary } from '../../core/audit/summary.ts';
-import type { EgressReport } from '../../core/egress/report.ts';
-import type { EvidenceReport } from '../../core/evidence/evidence.ts';
-import type { GapReport } from '../../core/gap/gap.ts';
+import type { AuditSummary } from '../../core/shapes/audit.ts';
+import type { EgressReport } from '../../core/shapes/egress.ts';
+import type { EvidenceReport } from '../../core/shapes/evidence.ts';
+import type { GapReport } from '../../core/shapes/gap.ts';
 import type { Grade, Phase, Runtime } from '../../core/shapes/values.ts';
-import type { HealthReport } from '../../core/health/health.ts';
-import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
+import type { HealthReport } from '../../core/shapes/health.ts';
+import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import type { ObservationStatus, TokenHash } from '../../core/observation/observation.ts';
 import type { ProofSet } from '../../core/proof/proof-set.ts';
-import type { ProofRecord, ProofWrites } from '../../core/proof/proof.ts';
-import type { UsageWindow } from '../../core/usage/usage.ts';
+import type { ProofWrites } from '../../core/proof/proof.ts';
+import type { ProofRecord } from '../../core/shapes/proof.ts';
+import type { UsageWindow } from '../../core/shapes/usage.ts';
 import type { HistoryStore } from './history.ts';
 
 /** The key of an agent: names are unique in a namespace. */

@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Check, CheckStatus } from '../facts/check.ts';
+import type { CheckStatus } from '../facts/check.ts';
+import type { Check } from '../shapes/health.ts';
 import { aManifest } from '../../testing/facts.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
 import fc from '../../testing/properties.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import type { ProofRecord } from '../proof/proof.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 import { audit, type AuditResult } from './audit.ts';
 import type { Evidence } from './earned.ts';
 import { fixesOf } from './fixes.ts';

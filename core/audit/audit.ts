@@ -1,15 +1,16 @@
 import { declaredNotChecked } from './declared-not-checked.ts';
-import type { Grade } from '../shapes/values.ts';
-import { gradeOf } from '../gap/grade.ts';
+import type { Grade, ProofOrigin } from '../shapes/values.ts';
+import { gradeOf } from '../shapes/grade.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { hasExpired } from '../proof/expiry.ts';
 import { isTrusted } from '../proof/counted.ts';
-import type { ProofOrigin, ProofWrites } from '../proof/proof.ts';
+import type { ProofWrites } from '../proof/proof.ts';
 import { earnedTier, type Evidence } from './earned.ts';
 import { isPack, PACKS, type Pack } from '../manifest/packs.ts';
 import { WEIGHTS, type Rule, type Tier } from './rule.ts';
 import { RULES } from './rules.ts';
-import { judgeSuppressions, type EvaluatedSuppression } from './suppressions.ts';
+import { judgeSuppressions } from './suppressions.ts';
+import type { EvaluatedSuppression } from '../shapes/audit.ts';
 
 export interface Score {
   /** 0..100 */

@@ -1,7 +1,8 @@
-import type { Check } from '../facts/check.ts';
+import type { Check } from '../shapes/health.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { countedProofs, type ProofTrust } from '../proof/counted.ts';
-import type { ProofOrigin, ProofRecord } from '../proof/proof.ts';
+import type { ProofOrigin } from '../shapes/values.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 import type { EvidenceKind, Rule, Tier } from './rule.ts';
 
 /** The evidence that a sidecar has about its agent at one point in time. */

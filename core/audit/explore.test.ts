@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { someEgress } from '../../testing/egress-facts.ts';
-import type { Check } from '../facts/check.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
-import type { HealthReport } from '../health/health.ts';
+import type { HealthReport, Check } from '../shapes/health.ts';
 import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';

@@ -1,7 +1,7 @@
-import type { Check, CheckCategory } from '../facts/check.ts';
 import { modelCheckId, reachTargets } from '../facts/declared.ts';
 import { AGENT_CARD_PATH, type EndpointAnswer, type Facts } from '../facts/facts.ts';
-import type { HealthReport, ReportSource } from '../health/health.ts';
+import type { ReportSource, CheckCategory } from '../shapes/values.ts';
+import type { HealthReport, Check } from '../shapes/health.ts';
 import { type Manifest, DEFAULT_PATHS } from '../manifest/manifest.ts';
 import { declaredNotChecked } from './declared-not-checked.ts';
 

@@ -1,5 +1,5 @@
 import { censusReportOf, type CensusReport } from '../census/census-report.ts';
-import type { NotRewritten } from '../egress/not-rewritten.ts';
+import type { NotRewritten } from '../shapes/egress.ts';
 import type { EgressSetup } from '../egress/report.ts';
 import type { Facts } from '../facts/facts.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import type { ProofRecord } from '../proof/proof.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 import { withProvableScore } from './provable.ts';
 import { RULE_IDS } from './rules.ts';
-import type { AuditSummary } from './summary.ts';
+import type { AuditSummary } from '../shapes/audit.ts';
 
 const AT = new Date('2026-03-01T10:00:00.000Z');
 const PROVED = { declared: 100, proved: 100, failed: [], suppressions: [] };

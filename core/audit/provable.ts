@@ -1,10 +1,10 @@
 import { PACKS } from '../manifest/packs.ts';
 import { hasExpired } from '../proof/expiry.ts';
-import type { ProofRecord } from '../proof/proof.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 import { provedBy } from './earned.ts';
 import { WEIGHTS, type Rule } from './rule.ts';
 import { RULES } from './rules.ts';
-import type { AuditSummary } from './summary.ts';
+import type { AuditSummary } from '../shapes/audit.ts';
 
 /** The evidence that a sidecar sees itself. A rule with other evidence counts only with a proof. */
 const SEEN: readonly Rule['evidence']['kind'][] = ['check', 'guardrail'];

@@ -1,5 +1,5 @@
 import type { Severity } from '../policy/policy-rule.ts';
-import type { CheckCategory } from '../facts/check.ts';
+import type { CheckCategory } from '../shapes/values.ts';
 import type { GuardrailType, Manifest } from '../manifest/manifest.ts';
 import type { Pack } from '../manifest/packs.ts';
 

@@ -1,16 +1,5 @@
+import type { AuditSummary } from '../shapes/audit.ts';
 import type { AuditResult } from './audit.ts';
-import type { EvaluatedSuppression } from './suppressions.ts';
-
-/** The summary of an audit in a heartbeat. */
-export interface AuditSummary {
-  /** Declared score, 0..100. */
-  declared: number;
-  /** Proved score, 0..100. */
-  proved: number;
-  /** Ids of the violated rules. */
-  failed: string[];
-  suppressions: EvaluatedSuppression[];
-}
 
 /** Summarizes an audit that had evidence; without evidence the proved score is 0. */
 export function auditSummaryOf({ declared, proved, results, suppressions }: AuditResult): AuditSummary {

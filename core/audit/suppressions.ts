@@ -1,27 +1,11 @@
-import type { Manifest, Suppression } from '../manifest/manifest.ts';
+import type { SuppressionState } from '../shapes/values.ts';
+import type { EvaluatedSuppression } from '../shapes/audit.ts';
+import type { Manifest } from '../manifest/manifest.ts';
 import { present } from '../untrusted/present.ts';
 import type { Rule } from './rule.ts';
 import { isRuleId } from './rules.ts';
 
 /** The effect of a suppression on this audit. */
-export const SUPPRESSION_STATES = [
-  /** The rule is excluded from the score. */
-  'active',
-  /** The suppression has expired, so the rule counts again. */
-  'expired',
-  /** `expires` is not a date, for example a reference, which an audit does not resolve. The rule counts. */
-  'unreadable',
-  /** The rule is not in an audited pack. */
-  'outside',
-  /** The rule does not exist. */
-  'unknown',
-] as const;
-export type SuppressionState = (typeof SUPPRESSION_STATES)[number];
-
-export interface EvaluatedSuppression extends Suppression {
-  state: SuppressionState;
-}
-
 /** All suppressions of the manifest, in its order, each with its effect on an audit of `audited` at `at`. */
 export function judgeSuppressions(
   manifest: Manifest,

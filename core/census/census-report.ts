@@ -1,4 +1,5 @@
-import type { CensusState, EgressFacts, UnseenEgress } from '../facts/egress-facts.ts';
+import type { EgressFacts } from '../facts/egress-facts.ts';
+import type { CensusState, UnseenEgress } from '../shapes/egress.ts';
 
 /** State and findings of the census, in `/gap` and `/explore`. */
 export interface CensusReport extends CensusState {

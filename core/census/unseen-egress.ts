@@ -1,4 +1,4 @@
-import type { UnseenEgress } from '../facts/egress-facts.ts';
+import type { UnseenEgress } from '../shapes/egress.ts';
 import { setNewest } from '../untrusted/set-newest.ts';
 import { addressText } from './address.ts';
 import type { Attribution } from './address-book.ts';
@@ -81,7 +81,7 @@ export class UnseenTargets {
           unseen.unshift({
             ...{ address: addressText(address), port, name, verdict, count },
             ...{ firstSeen: firstSeen.toISOString(), lastSeen: lastSeen.toISOString() },
-            ...(lanes && { lanes }),
+            ...(lanes && { lanes: [...lanes] }),
           });
       }
     }

@@ -5,7 +5,8 @@ import type { CheckStatus } from '../facts/check.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
-import { matrixOf, type MatrixKind } from './matrix.ts';
+import { matrixOf } from './matrix.ts';
+import type { MatrixKind } from '../shapes/values.ts';
 
 const model = { provider: 'openai', id: 'gpt-4o', apiKey: 'k' };
 const SIGNS = { true: '+', false: '-', null: '?' } as const;

@@ -1,3 +1,5 @@
+import type { MatrixRow } from '../shapes/egress.ts';
+import { MATRIX_KINDS, type MatrixKind } from '../shapes/values.ts';
 import type { CheckStatus } from '../facts/check.ts';
 import { declaredModelName, modelNamesOf } from '../facts/sightings.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
@@ -18,22 +20,6 @@ import type { DeclaredEgress } from './declared.ts';
 import { lanesOfProvider } from './lane-use.ts';
 import { tokensVerdict } from './tokens-verdict.ts';
 import { verdictOf, type Known, type Verdict } from './verdict.ts';
-
-export const MATRIX_KINDS = ['model', 'tool', 'mcp', 'host', 'guardrail', 'tokens'] as const;
-export type MatrixKind = (typeof MATRIX_KINDS)[number];
-
-/** One item of the agent, as the manifest declares it, as the agent reports it, and as lanes and census observed it. */
-export interface MatrixRow {
-  kind: MatrixKind;
-  name: string;
-  declared: Known;
-  reported: Known;
-  /** null also if no lane could see the item. */
-  observed: Known;
-  verdict: Verdict;
-  /** Observed tokens, or US dollars for the cost; absent: another kind of item, or not known. */
-  amount?: number;
-}
 
 /** `GET /explore?view=matrix`. */
 export interface MatrixReport {

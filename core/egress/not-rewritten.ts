@@ -1,3 +1,6 @@
+import type { NotRewrittenReason } from '../shapes/values.ts';
+import type { NotRewritten } from '../shapes/egress.ts';
+
 /** Why the injector did not send the clients of a variable to a lane. The reference pages are generated from this table. */
 export const NOT_REWRITTEN_REASONS = {
   reference: 'the container has the variable from a ConfigMap, a Secret or another variable',
@@ -6,17 +9,7 @@ export const NOT_REWRITTEN_REASONS = {
   azure: 'the agent uses Azure: its client would send the key for Azure to this variable',
   'other-upstream': 'another variable of the same lane has another upstream',
   set: 'the container sets this variable for a proxy itself',
-} as const;
-
-export type NotRewrittenReason = keyof typeof NOT_REWRITTEN_REASONS;
-
-/** A variable that the injector left as it is, so that calls may bypass the lane. */
-export interface NotRewritten {
-  /** The id of a lane, or `connect`. */
-  lane: string;
-  variable: string;
-  reason: NotRewrittenReason;
-}
+} as const satisfies Record<NotRewrittenReason, string>;
 
 /** The value of the sidecar's variable `EGRESS_NOT_REWRITTEN`, such as `openai=OPENAI_BASE_URL:reference,connect=NO_PROXY:set`. */
 export const notRewrittenText = (list: readonly NotRewritten[]): string =>

@@ -2,7 +2,7 @@ import { declaredModelName, modelNamesOf } from '../facts/sightings.ts';
 import type { Manifest, ModelPrice } from '../manifest/manifest.ts';
 import { tokenPriceOf } from '../manifest/token-price.ts';
 import { costOf } from '../usage/cost.ts';
-import type { ModelUsage } from '../usage/usage.ts';
+import type { ModelUsage } from '../shapes/usage.ts';
 import { DEFAULT_PRICES, DEFAULT_PRICES_DATE } from './default-prices.ts';
 
 export interface KnownPrice {

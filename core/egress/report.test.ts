@@ -1,12 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
-import type { CensusState, EgressFacts, UnseenEgress } from '../facts/egress-facts.ts';
-import { egressField } from '../heartbeat/shown-fields.ts';
+import type { EgressFacts } from '../facts/egress-facts.ts';
 import { parseWith } from '../untrusted/fields.ts';
-import { matrixOf, type MatrixRow } from './matrix.ts';
-import type { NotRewritten } from './not-rewritten.ts';
-import { egressReportOf, observedSummaryOf, type EgressReport } from './report.ts';
+import { matrixOf } from './matrix.ts';
+import { egressReportOf, observedSummaryOf } from './report.ts';
+import {
+  type EgressReport,
+  type MatrixRow,
+  type NotRewritten,
+  type CensusState,
+  type UnseenEgress,
+  egressReport,
+} from '../shapes/egress.ts';
 import { egressSummaryOf } from './summary.ts';
 
 const ON: CensusState = { state: 'on', reason: null };
@@ -83,7 +89,7 @@ describe('limits', () => {
     expect([report?.rows, report?.unseen, report?.notRewritten].map((list) => list?.length)).toEqual([
       50, 20, 20,
     ]);
-    expect(parseWith(egressField, JSON.parse(JSON.stringify(report)))).toEqual({ ok: true, value: report });
+    expect(parseWith(egressReport, JSON.parse(JSON.stringify(report)))).toEqual({ ok: true, value: report });
   });
 
   test('keep a report small: names of 200 characters, and usual names', () => {

@@ -1,34 +1,20 @@
-import type { CensusState, UnseenEgress } from '../facts/egress-facts.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { cut } from '../untrusted/fields.ts';
 import { present } from '../untrusted/present.ts';
-import { matrixOf, type MatrixRow } from './matrix.ts';
-import type { NotRewritten } from './not-rewritten.ts';
-import { egressSummaryOf, MAX_NAME, type EgressSummary } from './summary.ts';
+import { matrixOf } from './matrix.ts';
+import { egressSummaryOf } from './summary.ts';
+import {
+  MAX_NAME,
+  type EgressSummary,
+  type MatrixRow,
+  type NotRewritten,
+  type CensusState,
+  type UnseenEgress,
+  type EgressReport,
+  MAX_REPORT,
+} from '../shapes/egress.ts';
 import type { Verdict } from './verdict.ts';
-
-/**
- * `egress` of a heartbeat: the summary, and what it sums up. The status of an AgentObservation has only the summary, because it
- * is stored in etcd. A sender of an earlier version sends only the summary.
- */
-export interface EgressReport extends EgressSummary {
-  /** The rows of the matrix. Absent next to `census`: the sidecar has neither a lane nor a census that runs. */
-  rows?: MatrixRow[];
-  /** Number of rows; absent: `rows` has all of them. */
-  rowsTotal?: number;
-  /** What the census found, the newest first; absent: no census. */
-  unseen?: UnseenEgress[];
-  /** Number of findings; absent: `unseen` has all of them. */
-  unseenTotal?: number;
-  /** The variables that the injector could not change; absent: none. */
-  notRewritten?: NotRewritten[];
-  /** Absent: a sender of an earlier version. */
-  census?: CensusState;
-}
-
-/** Limits of the lists. The largest report of ASCII names has about 34,000 bytes (report.test.ts). */
-export const MAX_REPORT = { rows: 50, unseen: 20, lanesOfUnseen: 1, notRewritten: 20 } as const;
 
 /** What only the configuration of the sidecar knows. */
 export interface EgressSetup {

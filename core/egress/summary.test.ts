@@ -3,9 +3,9 @@ import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
 import { parseWith } from '../untrusted/fields.ts';
-import { egressField } from '../heartbeat/shown-fields.ts';
 import { matrixOf } from './matrix.ts';
-import { egressSummaryOf, type EgressSummary } from './summary.ts';
+import { egressSummaryOf } from './summary.ts';
+import { type EgressSummary, egressReport } from '../shapes/egress.ts';
 
 const manifest = aManifest({ tools: [{ name: 'search' }] });
 
@@ -55,5 +55,5 @@ test('has limits, and a heartbeat with it is accepted', () => {
   const lists = [summary.lanes, summary.models, summary.tools, summary.undeclaredNames];
   expect(lists.map((list) => list.length)).toEqual([32, 10, 20, 5]);
   expect(lists.flat().every((name) => name.length <= 200)).toBe(true);
-  expect(parseWith(egressField, summary)).toEqual({ ok: true, value: summary });
+  expect(parseWith(egressReport, summary)).toEqual({ ok: true, value: summary });
 });

@@ -2,44 +2,13 @@ import { modelNamesOf } from '../facts/sightings.ts';
 import type { Facts } from '../facts/facts.ts';
 import { cut } from '../untrusted/fields.ts';
 import { present } from '../untrusted/present.ts';
-import type { MatrixRow } from './matrix.ts';
-
-/** What the lanes and the census of one sidecar observed in the last 24 hours, for heartbeats and the AgentObservation. */
-export interface EgressSummary {
-  /** Ids of the lanes. */
-  lanes: string[];
-  /** Number of calls of models. */
-  calls: number;
-  /** The models with the most calls, as requested. */
-  models: string[];
-  /** The tools with the most calls, by models or on MCP servers. */
-  tools: string[];
-  /** Number of observed models, tools, MCP servers and hosts that the manifest does not declare. */
-  undeclared: number;
-  /** The first of them: `tool delete_all`. */
-  undeclaredNames: string[];
-  /** Number of declared items that were never seen. */
-  neverSeen: number;
-  /** Number of items whose report differs from the observation. */
-  misreported: number;
-  /** Number of calls that passed because the policy engine could not evaluate them, since the sidecar started. */
-  failedOpen?: number;
-  /** Number of addresses that nothing explains; absent: no census. */
-  unseenEgress?: number;
-  /** Number of connections whose address was not seen; absent: no census. */
-  unexplainedOpens?: number;
-}
+import { type MatrixRow, type EgressSummary, MAX_NAME, MAX_SUMMARY } from '../shapes/egress.ts';
 
 /** The summary of a sidecar with neither a lane nor a census. */
 const NOTHING_OBSERVED: EgressSummary = {
   ...{ lanes: [], calls: 0, models: [], tools: [], undeclared: 0, undeclaredNames: [] },
   ...{ neverSeen: 0, misreported: 0 },
 };
-
-/** Limits of the lists. */
-export const MAX_SUMMARY = { lanes: 32, models: 10, tools: 20, undeclaredNames: 5 } as const;
-/** UTF-16 units of a name. */
-export const MAX_NAME = 200;
 
 /** The summary of the matrix of `facts`. */
 export function egressSummaryOf(

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { VERDICTS, verdictOf, type Known, type Verdict } from './verdict.ts';
+import { verdictOf, type Known, type Verdict } from './verdict.ts';
+import { VERDICTS } from '../shapes/values.ts';
 
 /** Every combination of declared, reported and observed (`+` true, `-` false, `?` not known). */
 const TABLE: Readonly<Record<string, Verdict>> = {

@@ -1,14 +1,8 @@
+import type { VERDICTS } from '../shapes/values.ts';
+
 /** null: cannot be known. */
 export type Known = boolean | null;
 
-export const VERDICTS = [
-  'match',
-  'undeclared',
-  'unreported',
-  'never-seen',
-  'misreported',
-  'unknown',
-] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
 export interface Compared {

@@ -6,8 +6,9 @@ import type { AuditEntry } from '../behavior/audit-entry.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
 import type { Reach } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
-import type { ProofRecord } from '../proof/proof.ts';
-import { evidencePercent, type EvidenceItem, type EvidenceReport } from './evidence.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
+import { evidencePercent } from './evidence.ts';
+import type { EvidenceItem, EvidenceReport } from '../shapes/evidence.ts';
 import { evidenceOf } from './evidence-of.ts';
 import { EVIDENCE_ROWS } from './rows.ts';
 import {

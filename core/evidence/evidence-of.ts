@@ -2,9 +2,10 @@ import { unusedLaneOf } from '../egress/lane-use.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { hasExpired } from '../proof/expiry.ts';
-import type { ProofRecord } from '../proof/proof.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 import { cut } from '../untrusted/fields.ts';
-import { EVIDENCE_TIERS, type EvidenceItem, type EvidenceReport } from './evidence.ts';
+import { EVIDENCE_TIERS } from '../shapes/values.ts';
+import type { EvidenceItem, EvidenceReport } from '../shapes/evidence.ts';
 import { EVIDENCE_ROWS, type DeclaredItem, type EvidenceRow } from './rows.ts';
 import { isRecent, modelSubject, sightingKey } from '../facts/sightings.ts';
 

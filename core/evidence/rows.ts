@@ -1,7 +1,7 @@
 import { modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Guardrail, Manifest } from '../manifest/manifest.ts';
 import { tokenPriceOf } from '../manifest/token-price.ts';
-import type { EvidenceTier, ItemKind } from './evidence.ts';
+import type { EvidenceTier, ItemKind } from '../shapes/values.ts';
 import { modelSubject, sightingKey, TOKENS } from '../facts/sightings.ts';
 
 type SeenTier = 'probed' | 'observed' | 'reported';

@@ -1,3 +1,5 @@
+import type { UnseenEgress } from '../shapes/egress.ts';
+
 /** What the egress lanes and the socket census of one sidecar observed in the last 24 hours. */
 export interface EgressFacts {
   /** Ids of the lanes, such as `openai` or `mcp:files`; empty: no lane. */
@@ -36,35 +38,10 @@ export interface McpServerFacts {
   toolsCalled: ReadonlyMap<string, number>;
 }
 
-export const CENSUS_STATES = ['off', 'on', 'refused'] as const;
-
-/** Whether the sidecar lists the connections of its network namespace. */
-export interface CensusState {
-  state: (typeof CENSUS_STATES)[number];
-  /** Why the census is refused; else null. */
-  reason: string | null;
-}
-
 export interface CensusFacts {
   unseenEgress: readonly UnseenEgress[];
   /** Number of connections that were opened and closed without a look at their address. */
   unexplainedOpens: number;
-}
-
-/** Connections that no lane, declared host or socket of the sidecar explains: to other hosts, or to a lane's upstream past the lane. */
-export interface UnseenEgress {
-  address: string;
-  port: number;
-  /** null: no name is known for the address. */
-  name: string | null;
-  /** `unknown`: the address may belong to a declared host. */
-  verdict: 'undeclared' | 'unknown';
-  /** The lanes to whose upstream the agent connects itself; absent: the host is not an upstream. */
-  lanes?: readonly string[];
-  /** ISO 8601. */
-  firstSeen: string;
-  lastSeen: string;
-  count: number;
 }
 
 /** Calls that the agent reports in headers, events, spans and the usage of its responses. */

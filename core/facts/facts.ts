@@ -1,7 +1,7 @@
-import type { Check } from './check.ts';
+import type { Check } from '../shapes/health.ts';
 import type { EgressFacts, ReportedCalls } from './egress-facts.ts';
 import type { BehaviorFacts } from '../behavior/summarize-behavior.ts';
-import type { ProofRecord } from '../proof/proof.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 
 /** The result of one probe. `unknown`: not probed, with the reason. */
 export type Reach =

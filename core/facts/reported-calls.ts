@@ -1,5 +1,6 @@
 import type { ReportedCalls } from './egress-facts.ts';
-import { REQUESTED_MODEL, type UsageWindow } from '../usage/usage.ts';
+import { REQUESTED_MODEL } from '../usage/usage.ts';
+import type { UsageWindow } from '../shapes/usage.ts';
 import { REQUESTED_ID, type AuditEntry } from '../behavior/audit-entry.ts';
 import { reportedCallsOf } from '../behavior/entry-usage.ts';
 

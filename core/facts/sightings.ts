@@ -1,5 +1,5 @@
 import { REQUESTED_MODEL } from '../usage/usage.ts';
-import type { Check } from './check.ts';
+import type { Check } from '../shapes/health.ts';
 import type { AuditEntry, Behavior } from '../behavior/audit-entry.ts';
 import { reportedName } from '../untrusted/reported-name.ts';
 import type { Facts } from './facts.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
-import type { EgressSummary } from '../egress/summary.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { EgressSummary } from '../shapes/egress.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';
 import type { Condition, ConditionType, ObservationStatus } from '../observation/observation.ts';
 import { statusOf } from '../observation/status-of.ts';

@@ -1,11 +1,11 @@
 import { RULE_IDS } from '../audit/rules.ts';
-import type { EvaluatedSuppression } from '../audit/suppressions.ts';
+import type { EvaluatedSuppression } from '../shapes/audit.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import { itemText } from '../evidence/evidence.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
-import { isVerified, type Issue } from '../gap/gap.ts';
+import { isVerified } from '../gap/gap.ts';
+import type { Issue } from '../shapes/gap.ts';
 import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
-import type { ReportSource } from '../health/health.ts';
 import type {
   BriefInstance,
   Condition,
@@ -15,7 +15,7 @@ import type {
   ObservationStatus,
 } from '../observation/observation.ts';
 import { staleLimitMs } from '../observation/phase.ts';
-import type { PolicyMode } from '../shapes/values.ts';
+import type { PolicyMode, ReportSource } from '../shapes/values.ts';
 import { present } from '../untrusted/present.ts';
 import { gapRuleOf } from './rule-texts.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import fc, { runs } from '../../testing/properties.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../observation/observation.ts';
 import { statusOf, withoutGone } from '../observation/status-of.ts';

@@ -1,5 +1,5 @@
 import { OUTCOMES, type OutcomeCounts } from '../behavior/audit-entry.ts';
-import { gradeOf } from '../gap/grade.ts';
+import { gradeOf } from '../shapes/grade.ts';
 import { FORGET_MS } from '../observation/merge-heartbeat.ts';
 import type { BriefInstance, DayUse, ObservationStatus } from '../observation/observation.ts';
 import { usedToday } from '../observation/tokens.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import { RULE_IDS } from '../audit/rules.ts';
-import type { AuditSummary } from '../audit/summary.ts';
-import type { Issue } from '../gap/gap.ts';
+import type { AuditSummary } from '../shapes/audit.ts';
+import type { Issue } from '../shapes/gap.ts';
 import { GAP_RULES } from '../gap/rules.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';
 import { POLICY_RULES } from '../policy/rules.ts';

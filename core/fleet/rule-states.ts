@@ -1,4 +1,5 @@
-import type { EvaluatedSuppression, SuppressionState } from '../audit/suppressions.ts';
+import type { SuppressionState } from '../shapes/values.ts';
+import type { EvaluatedSuppression } from '../shapes/audit.ts';
 import type { AgentExcerpt } from './excerpt.ts';
 import { RULE_TEXTS, type RuleText } from './rule-texts.ts';
 

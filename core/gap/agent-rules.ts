@@ -1,5 +1,5 @@
 import type { Severity } from '../policy/policy-rule.ts';
-import type { Check } from '../facts/check.ts';
+import type { Check } from '../shapes/health.ts';
 import { MAX_NAME_LENGTH } from '../untrusted/reported-name.ts';
 import { declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Manifest } from '../manifest/manifest.ts';

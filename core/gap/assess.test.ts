@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { BehaviorFacts } from '../behavior/summarize-behavior.ts';
-import type { Check, CheckStatus } from '../facts/check.ts';
+import type { CheckStatus } from '../facts/check.ts';
+import type { Check } from '../shapes/health.ts';
 import { NOON, aManifest, someFacts } from '../../testing/facts.ts';
 import fc from '../../testing/properties.ts';
 import type { Facts, HttpAnswer } from '../facts/facts.ts';
@@ -9,7 +10,7 @@ import { align } from './align.ts';
 import { assess } from './assess.ts';
 import { ENDPOINT_RULES } from './endpoint-rules.ts';
 import { POINTS } from './finding.ts';
-import type { GapReport, Issue } from './gap.ts';
+import type { GapReport, Issue } from '../shapes/gap.ts';
 import { MANIFEST_RULES } from './manifest-rules.ts';
 import { STATIC_FLOOR } from './points.ts';
 import { REPORTER_RULES } from './reporter-rules.ts';

@@ -1,8 +1,8 @@
 import type { Facts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { Finding } from './finding.ts';
-import type { GapReport, Issue } from './gap.ts';
-import { gradeOf } from './grade.ts';
+import type { GapReport, Issue } from '../shapes/gap.ts';
+import { gradeOf } from '../shapes/grade.ts';
 import { lostPoints, type PointGroup } from './points.ts';
 import { findingsOf, sourceOf, type Found } from './rules.ts';
 

@@ -1,7 +1,9 @@
 import { unusedLanesOf } from '../egress/lane-use.ts';
 import { VENDOR_LANES } from '../egress/lane-variables.ts';
 import { modelNamesOf } from '../facts/sightings.ts';
-import { matrixOf, type MatrixKind, type MatrixRow } from '../egress/matrix.ts';
+import { matrixOf } from '../egress/matrix.ts';
+import type { MatrixKind } from '../shapes/values.ts';
+import type { MatrixRow } from '../shapes/egress.ts';
 import { times } from '../egress/times.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
 import { contradiction } from './contradictions.ts';

@@ -1,5 +1,5 @@
 import type { Severity } from '../policy/policy-rule.ts';
-import type { Check } from '../facts/check.ts';
+import type { Check } from '../shapes/health.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { AlignmentGap } from './gap.ts';

@@ -1,5 +1,6 @@
 import { POINTS } from './finding.ts';
-import { isVerified, type Issue } from './gap.ts';
+import { isVerified } from './gap.ts';
+import type { Issue } from '../shapes/gap.ts';
 
 type ShownIssue = Pick<Issue, 'severity' | 'property' | 'description' | 'source'>;
 

@@ -1,4 +1,4 @@
-import type { ReportSource } from '../health/health.ts';
+import type { ReportSource } from '../shapes/values.ts';
 import type { Severity } from '../policy/policy-rule.ts';
 import { POINTS } from './finding.ts';
 

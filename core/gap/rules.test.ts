@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
-import type { Check, CheckStatus } from '../facts/check.ts';
+import type { CheckStatus } from '../facts/check.ts';
+import type { Check } from '../shapes/health.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
 import type { Facts, HttpAnswer } from '../facts/facts.ts';
 import { check } from '../health/check.ts';

@@ -1,7 +1,7 @@
 import { cut } from '../untrusted/fields.ts';
 import type { Facts } from '../facts/facts.ts';
 import { check } from '../health/check.ts';
-import type { ReportSource } from '../health/health.ts';
+import type { ReportSource } from '../shapes/values.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { AGENT_RULES } from './agent-rules.ts';
 import { BEHAVIOR_RULES } from './behavior-rules.ts';

@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Check, CheckSeverity, CheckStatus } from '../facts/check.ts';
+import type { CheckStatus } from '../facts/check.ts';
+import type { CheckSeverity } from '../shapes/values.ts';
 import { aManifest, NOON, someFacts } from '../../testing/facts.ts';
 import fc from '../../testing/properties.ts';
 import type { EnvironmentFacts, Facts, Reach } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import { check, readyOf } from './check.ts';
-import type { HealthReport } from './health.ts';
+import type { HealthReport, Check } from '../shapes/health.ts';
 
 const reportOf = (spec: Partial<ManifestSpec>, facts: Partial<Facts> = {}): HealthReport =>
   check(aManifest(spec), someFacts({ upstream: null, ...facts }));

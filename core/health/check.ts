@@ -1,9 +1,11 @@
 import { isFailing } from '../behavior/summarize-behavior.ts';
-import { WORST_FIRST, type Check } from '../facts/check.ts';
+import { WORST_FIRST } from '../facts/check.ts';
 import { criticalServiceIds } from '../facts/declared.ts';
 import type { AgentReport, Facts, InvalidReport, Reach } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import type { HealthReport, HealthStatus, ReadyReport, ReadyStatus, ReportSource } from './health.ts';
+import type { ReadyReport, ReadyStatus } from './health.ts';
+import type { ReportSource } from '../shapes/values.ts';
+import type { HealthReport, HealthStatus, Check } from '../shapes/health.ts';
 import { ownChecks, reachOutcome } from './own-checks.ts';
 import { invalidReportText } from './parse-agent-report.ts';
 import { healthStatusOf, severityOf, summaryOf } from './summarize.ts';

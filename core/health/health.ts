@@ -1,24 +1,7 @@
-import type { Check } from '../facts/check.ts';
+import type { HealthReport } from '../shapes/health.ts';
+import type { ReportSource } from '../shapes/values.ts';
 
-/** The HealthReport of the contract, and the ReadyReport of `/health/ready`. */
-export type HealthStatus = 'healthy' | 'degraded' | 'unhealthy';
 export type ReadyStatus = 'ready' | 'degraded' | 'not-ready';
-
-export interface HealthSummary {
-  passed: number;
-  failed: number;
-  warnings: number;
-  skipped: number;
-}
-
-export interface HealthReport {
-  agentName: string;
-  /** ISO 8601 UTC. */
-  timestamp: string;
-  status: HealthStatus;
-  summary: HealthSummary;
-  checks: Check[];
-}
 
 /** The response of `/health/ready`: the HealthReport with a readiness status and the data source. */
 export interface ReadyReport extends Omit<HealthReport, 'status'> {
@@ -27,5 +10,3 @@ export interface ReadyReport extends Omit<HealthReport, 'status'> {
   /** Why the agent's own report is not valid; absent if it is valid or there is none. */
   note?: string;
 }
-
-export type ReportSource = 'manifest-static' | 'agent-sdk';

@@ -1,9 +1,9 @@
-import type { Check, CheckStatus } from '../facts/check.ts';
+import type { CheckStatus } from '../facts/check.ts';
+import { type Check, categoryOf } from '../shapes/health.ts';
 import { declaredReferences, declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { EnvironmentFacts, Facts, Reach, SecretFacts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { referencesIn, secretVariable } from '../manifest/references.ts';
-import { categoryOf } from './summarize.ts';
 
 /** The result of a check. The severity is set later, in the same way for all checks. */
 type Outcome = Pick<Check, 'status' | 'latencyMs' | 'message' | 'remediation'>;

@@ -1,5 +1,5 @@
 import type { InvalidReport } from '../facts/facts.ts';
-import type { HealthReport } from './health.ts';
+import type { HealthReport } from '../shapes/health.ts';
 import { readHealthReport } from './parse-health-report.ts';
 
 /** Allowed difference between the report's timestamp and the clock of this process, in seconds. */

@@ -1,5 +1,5 @@
-import { CATEGORY_SEVERITIES, type Check, type CheckCategory, type CheckSeverity } from '../facts/check.ts';
-import type { HealthStatus, HealthSummary } from './health.ts';
+import { CATEGORY_SEVERITIES, type CheckCategory, type CheckSeverity } from '../shapes/values.ts';
+import { type HealthStatus, type HealthSummary, type Check, categoryOf } from '../shapes/health.ts';
 
 /**
  * Counts every check in exactly one of the four numbers. `failed`: failures with severity error, which make the report
@@ -20,14 +20,6 @@ export function healthStatusOf(checks: readonly Check[]): HealthStatus {
     checks.some((check) => check.status === 'fail' && check.severity === severity);
   if (hasFailed('error')) return 'unhealthy';
   return hasFailed('warning') ? 'degraded' : 'healthy';
-}
-
-/** The category of a check id, which is its prefix; null: unknown prefix. */
-export function categoryOf(id: string): CheckCategory | null {
-  const prefix = id.slice(0, Math.max(id.indexOf(':'), 0));
-  // The sidecar's check of the agent's own port.
-  if (prefix === 'agent') return 'service';
-  return Object.hasOwn(CATEGORY_SEVERITIES, prefix) ? (prefix as CheckCategory) : null;
 }
 
 /** The severity of a check from any sender; a service that the manifest declares critical has severity error. */

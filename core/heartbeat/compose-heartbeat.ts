@@ -1,6 +1,6 @@
 import type { Manifest } from '../manifest/manifest.ts';
-import type { ProofRecord } from '../proof/proof.ts';
-import type { Heartbeat } from './heartbeat.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 
 /** The members that a sender may not have. */
 const NOT_REPORTED = {

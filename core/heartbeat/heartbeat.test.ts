@@ -4,7 +4,7 @@ import fc from '../../testing/properties.ts';
 import { assess } from '../gap/assess.ts';
 import { check } from '../health/check.ts';
 import { composeHeartbeat, type HeartbeatInput } from './compose-heartbeat.ts';
-import type { Heartbeat } from './heartbeat.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { parseHeartbeat } from './parse-heartbeat.ts';
 
 const MINIMAL = { health: { status: 'healthy', checks: [] }, gap: { score: 100, issues: [] } };

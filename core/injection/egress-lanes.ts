@@ -1,7 +1,7 @@
 import { parseBaseUrl, type BaseUrl } from '../egress/base-url.ts';
 import type { NamedLane } from '../egress/lane-annotation.ts';
 import { lanePath, VENDOR_LANES, type LaneId, type VendorLaneName } from '../egress/lane-variables.ts';
-import type { NotRewritten } from '../egress/not-rewritten.ts';
+import type { NotRewritten } from '../shapes/egress.ts';
 import { isRecord } from '../untrusted/fields.ts';
 import { AZURE_VARIABLES } from '../vendors/azure.ts';
 import type { VendorLane } from '../vendors/vendor.ts';

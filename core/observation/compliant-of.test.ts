@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import { aManifest, NOON } from '../../testing/facts.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { compliantOf, compliantOfReport } from './compliant-of.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
 

@@ -1,4 +1,4 @@
-import { minimumScoreOf } from '../gap/grade.ts';
+import { minimumScoreOf } from '../shapes/grade.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
 import type { InstanceStatus } from './observation.ts';
 import { leastEvidence, notShownText, provedPercent } from './shown.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
-import type { EgressSummary } from '../egress/summary.ts';
+import type { EgressSummary } from '../shapes/egress.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
 import type { ObservationStatus } from './observation.ts';
 import { withoutGone } from './status-of.ts';

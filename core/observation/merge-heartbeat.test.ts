@@ -1,12 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Check } from '../facts/check.ts';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import fc, { runs } from '../../testing/properties.ts';
-import type { Issue } from '../gap/gap.ts';
-import { gradeOf } from '../gap/grade.ts';
-import type { HealthStatus } from '../health/health.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
-import type { ProofRecord } from '../proof/proof.ts';
+import type { Issue } from '../shapes/gap.ts';
+import { gradeOf } from '../shapes/grade.ts';
+import type { HealthStatus, Check } from '../shapes/health.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 import { isRepeat, mergeHeartbeat, type Sender } from './merge-heartbeat.ts';
 import type { ObservationStatus } from './observation.ts';
 import { statusOf, withoutGone } from './status-of.ts';

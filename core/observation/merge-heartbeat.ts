@@ -1,9 +1,11 @@
-import { WORST_FIRST, type Check } from '../facts/check.ts';
+import { WORST_FIRST } from '../facts/check.ts';
+import type { Check } from '../shapes/health.ts';
 import { SEVERITIES } from '../gap/finding.ts';
-import { isVerified, type Issue } from '../gap/gap.ts';
+import { isVerified } from '../gap/gap.ts';
+import type { Issue } from '../shapes/gap.ts';
 import { observedSummaryOf } from '../egress/report.ts';
 import { withProvableScore } from '../audit/provable.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import type { ProofWrites } from '../proof/proof.ts';
 import type { ProofSet } from '../proof/proof-set.ts';
 import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';

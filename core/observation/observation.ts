@@ -1,16 +1,16 @@
-import type { Check, CheckStatus } from '../facts/check.ts';
-import type { AuditSummary } from '../audit/summary.ts';
+import type { CheckStatus } from '../facts/check.ts';
+import type { AuditSummary } from '../shapes/audit.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
-import type { EgressSummary } from '../egress/summary.ts';
-import type { EvidenceReport } from '../evidence/evidence.ts';
-import type { Issue } from '../gap/gap.ts';
+import type { EgressSummary } from '../shapes/egress.ts';
+import type { EvidenceReport } from '../shapes/evidence.ts';
+import type { Issue } from '../shapes/gap.ts';
 import type { Grade, Phase, PolicyMode } from '../shapes/values.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { DriftReason } from '../injection/drift.ts';
-import type { HealthSummary } from '../health/health.ts';
-import type { ProofRecord } from '../proof/proof.ts';
+import type { HealthSummary, Check } from '../shapes/health.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 import type { Tombstone } from '../proof/proof-set.ts';
-import type { UsageWindow } from '../usage/usage.ts';
+import type { UsageWindow } from '../shapes/usage.ts';
 
 export type ConditionType =
   | 'Ready'

@@ -1,9 +1,9 @@
-import type { Check } from '../facts/check.ts';
-import type { HealthReport } from '../health/health.ts';
+import type { HealthReport, Check } from '../shapes/health.ts';
 import { parseHealthReport } from '../health/parse-health-report.ts';
 import type { Verdict } from '../shapes/verdict.ts';
-import { proofRecord } from '../proof/parse-proof.ts';
-import { PROOF_ORIGINS, type ProofRecord, type ProofWrites } from '../proof/proof.ts';
+import { type ProofWrites } from '../proof/proof.ts';
+import { PROOF_ORIGINS } from '../shapes/values.ts';
+import { type ProofRecord, sentProof } from '../shapes/proof.ts';
 import { integer, isRecord, list, object, own, parseWith, text } from '../untrusted/fields.ts';
 
 /** Parsers for the responses of sidecar routes; null: not a valid sidecar response. */
@@ -59,7 +59,7 @@ export function parseAuditPage(
   };
 }
 
-const proofs = list(proofRecord, { max: 1000 });
+const proofs = list(sentProof, { max: 1000 });
 
 /** The header of `GET /proof`; a sidecar without it accepts local writes. null: the value is not valid. */
 export function parseProofWrites(value: string | undefined): ProofWrites | null {

@@ -1,5 +1,6 @@
 import { evidencePercent } from '../evidence/evidence.ts';
-import type { HealthStatus, ReadyStatus } from '../health/health.ts';
+import type { ReadyStatus } from '../health/health.ts';
+import type { HealthStatus } from '../shapes/health.ts';
 import type { BriefInstance, InstanceStatus } from './observation.ts';
 import type { Phase } from '../shapes/values.ts';
 

@@ -1,6 +1,6 @@
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from '../proof/proof-set.ts';
-import type { ProofRecord } from '../proof/proof.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 import type { ObservationStatus } from './observation.ts';
 
 /** The proofs in a status. */

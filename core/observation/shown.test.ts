@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
-import type { EvidenceItem, EvidenceReport } from '../evidence/evidence.ts';
-import type { GapReport } from '../gap/gap.ts';
-import { gradeOf } from '../gap/grade.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { EvidenceItem, EvidenceReport } from '../shapes/evidence.ts';
+import type { GapReport } from '../shapes/gap.ts';
+import { gradeOf } from '../shapes/grade.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
 import type { Condition, ObservationStatus } from './observation.ts';
 import { statusOf, withoutGone, type ObservationContext } from './status-of.ts';

@@ -1,5 +1,6 @@
-import { evidencePercent, itemText, type EvidenceReport } from '../evidence/evidence.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import { evidencePercent, itemText } from '../evidence/evidence.ts';
+import type { EvidenceReport } from '../shapes/evidence.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { cut } from '../untrusted/fields.ts';
 import { present } from '../untrusted/present.ts';
 import type { InstanceEvidence, InstanceStatus, ObservationStatus, ObservedEvidence } from './observation.ts';

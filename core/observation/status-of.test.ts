@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Check, CheckStatus } from '../facts/check.ts';
+import type { CheckStatus } from '../facts/check.ts';
+import type { Check } from '../shapes/health.ts';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
-import type { Issue } from '../gap/gap.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { Issue } from '../shapes/gap.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
 import type { ConditionType, ObservationStatus } from './observation.ts';
 import { phaseOf, staleLimitMs } from './phase.ts';

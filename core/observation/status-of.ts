@@ -1,7 +1,7 @@
 import { OUTCOMES, type OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { Grade, Phase } from '../shapes/values.ts';
 import { DEFAULT_COMPLIANT_EVIDENCE } from '../evidence/evidence.ts';
-import { DEFAULT_COMPLIANT_GRADE, gradeOf } from '../gap/grade.ts';
+import { DEFAULT_COMPLIANT_GRADE, gradeOf } from '../shapes/grade.ts';
 import { present } from '../untrusted/present.ts';
 import { activityOf, awaitedSinceOf, silentSinceMs, type Activity } from './activity.ts';
 import type { ConditionInput } from './condition-input.ts';

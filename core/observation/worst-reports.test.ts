@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
-import type { Issue } from '../gap/gap.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { Issue } from '../shapes/gap.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
 import type { ObservationStatus, WorstReport } from './observation.ts';
 import { withoutGone } from './status-of.ts';

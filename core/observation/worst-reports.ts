@@ -1,6 +1,6 @@
-import { gradeOf } from '../gap/grade.ts';
+import { gradeOf } from '../shapes/grade.ts';
 import { isVerified } from '../gap/gap.ts';
-import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { cut } from '../untrusted/fields.ts';
 import { present } from '../untrusted/present.ts';
 import type { CriticalIssue, InstanceStatus, WorstReport } from './observation.ts';

@@ -1,4 +1,5 @@
 import { agentRow, agentSelection, fleetEvent } from '../shapes/agent-row.ts';
+import { outcomeCounts } from '../shapes/outcomes.ts';
 import { responseSchemas } from '../shapes/response.ts';
 import type { JsonSchema } from '../untrusted/json-schema.ts';
 import { AGENT_DETAIL_SCHEMAS } from './schemas/agent-detail.ts';
@@ -6,7 +7,8 @@ import { COMMON_SCHEMAS } from './schemas/common.ts';
 import { COVERAGE_SCHEMAS } from './schemas/coverage.ts';
 import { FLEET_SCHEMAS } from './schemas/fleet.ts';
 import { HISTORY_SCHEMAS } from './schemas/history.ts';
-import { REPORT_SCHEMAS } from './schemas/reports.ts';
+import { EGRESS_SCHEMAS } from './schemas/egress.ts';
+import { REPORT_SHAPES } from './schemas/reports.ts';
 import { RULE_SCHEMAS } from './schemas/rules.ts';
 import { SIDECAR_SCHEMAS } from './schemas/sidecar.ts';
 import { STREAM_SCHEMAS } from './schemas/stream.ts';
@@ -14,7 +16,7 @@ import { STREAM_SCHEMAS } from './schemas/stream.ts';
 /** The tables of schemas. Each name is in one table. */
 export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   COMMON_SCHEMAS,
-  REPORT_SCHEMAS,
+  EGRESS_SCHEMAS,
   SIDECAR_SCHEMAS,
   FLEET_SCHEMAS,
   AGENT_DETAIL_SCHEMAS,
@@ -22,7 +24,7 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   COVERAGE_SCHEMAS,
   RULE_SCHEMAS,
   STREAM_SCHEMAS,
-  responseSchemas([agentRow, agentSelection, fleetEvent]),
+  responseSchemas([...REPORT_SHAPES, outcomeCounts, agentRow, agentSelection, fleetEvent]),
 ];
 
 /** All schemas of responses, by name. */

@@ -1,7 +1,7 @@
 import { reportedName } from '../untrusted/reported-name.ts';
 import { hostName } from '../egress/declared.ts';
 import { modelNamesOf } from '../facts/sightings.ts';
-import type { UsageTotals } from '../usage/usage.ts';
+import type { UsageTotals } from '../shapes/usage.ts';
 import type { EgressRequestType, PolicyInput } from './policy-input.ts';
 
 /** The facts about one call on an egress lane, as received. Members without a comment are those of PolicyInput. */

@@ -1,5 +1,5 @@
 import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
-import type { UsageTotals } from '../usage/usage.ts';
+import type { UsageTotals } from '../shapes/usage.ts';
 
 /** What an agent does on an egress lane. */
 export const EGRESS_REQUEST_TYPES = [

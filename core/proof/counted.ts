@@ -1,5 +1,6 @@
 import { hasExpired } from './expiry.ts';
-import type { ProofRecord, ProofWrites } from './proof.ts';
+import type { ProofWrites } from './proof.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 
 /** Determines which records count. */
 export interface ProofTrust {

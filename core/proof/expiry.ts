@@ -1,4 +1,4 @@
-import type { ProofRecord } from './proof.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 
 /** Whether the proof has expired at `at`. */
 export function hasExpired(proof: ProofRecord, at: Date): boolean {

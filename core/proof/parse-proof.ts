@@ -1,19 +1,6 @@
-import { isoTime, object, oneOf, parseWith, text, type Field, type FieldError } from '../untrusted/fields.ts';
-import { PROOF_ORIGINS, type ProofOrigin, type ProofRecord, type ProofSubmission } from './proof.ts';
-
-const longText = text({ max: 2048 });
-
-/** The body of `POST /proof/rule/:ruleId`. */
-export const proofSubmission: Field<ProofSubmission> = object(
-  { verifiedBy: longText, method: longText },
-  { expiresAt: isoTime },
-);
-
-/** A proof record from an untrusted sender. The receiver checks whether the record has expired. */
-export const proofRecord: Field<ProofRecord> = object(
-  { ruleId: text({ max: 100 }), verifiedBy: longText, method: longText, verifiedAt: isoTime },
-  { expiresAt: isoTime, origin: oneOf(PROOF_ORIGINS) },
-);
+import { parseWith, type FieldError } from '../untrusted/fields.ts';
+import { type ProofOrigin } from '../shapes/values.ts';
+import { type ProofRecord, type ProofSubmission, proofSubmission } from '../shapes/proof.ts';
 
 /** Parses the body of `POST /proof/rule/:ruleId`. Rejects a proof that has already expired. */
 export function parseProofSubmission(

@@ -1,4 +1,5 @@
-import type { ProofOrigin, ProofRecord } from './proof.ts';
+import type { ProofOrigin } from '../shapes/values.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 
 /**
  * The proofs of one agent in a store. Removing a record leaves a tombstone, so that a sender that still has the record

@@ -4,7 +4,9 @@ import { PACKS } from '../manifest/packs.ts';
 import { RULE_IDS, RULES } from '../audit/rules.ts';
 import { withExpiry } from './expiry.ts';
 import { parseProofSubmission, proofRecordOf } from './parse-proof.ts';
-import type { ProofOrigin, ProofRecord, ProofWrites } from './proof.ts';
+import type { ProofWrites } from './proof.ts';
+import type { ProofOrigin } from '../shapes/values.ts';
+import type { ProofRecord } from '../shapes/proof.ts';
 import { countedProofs } from './counted.ts';
 import { isInSync, mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from './proof-set.ts';
 

@@ -20,3 +20,6 @@ export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 export const dnsLabel = (description: string): Field<string> =>
   matching(description, { pattern: DNS_LABEL, wanted: 'a DNS label' });
+
+/** A value of a closed list, or an id. */
+export const code = (description: string): Field<string> => text(description, { cut: 64 });

@@ -111,7 +111,10 @@ export function known<const V extends string>(description: string, values: reado
       typeof value === 'string'
         ? (values.find((candidate) => candidate === value) ?? INVALID)
         : fail(errors, path, 'must be a string'),
-    () => ({ description, type: 'string' }),
+    () => ({
+      description: `${description} One of ${values.join(', ')}; others are dropped.`,
+      type: 'string',
+    }),
     () => ({ description, type: 'string', enum: values }),
   );
 }

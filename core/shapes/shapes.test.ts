@@ -221,7 +221,7 @@ describe('the schemas of an object', () => {
         note: { description: 'Note.', type: 'string' },
         label: { description: 'Label.', type: 'string', pattern: '^[a-z]+$' },
         kind: { description: 'Kind.', type: 'string', enum: ['a', 'b'] },
-        newKind: { description: 'New kind.', type: 'string' },
+        newKind: { description: 'New kind. One of a, b; others are dropped.', type: 'string' },
         size: {
           description: 'Size.',
           type: ['integer', 'null'],

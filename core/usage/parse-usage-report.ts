@@ -1,36 +1,5 @@
-import { integer, isoTime, list, object, oneOf, parseWith, text } from '../untrusted/fields.ts';
-import type { AgentUsageReport, ModelUsage, UsageWindow } from './usage.ts';
-
-const count = integer({ min: 0 });
-
-/** Maximum number of models that are kept, and that an agent's report may contain. */
-const MAX_MODELS = 100;
-const MAX_REPORTED = 10_000;
-
-const model = object<ModelUsage>({
-  modelId: text({ max: 200, cut: true }),
-  promptTokens: count,
-  completionTokens: count,
-  totalTokens: count,
-  callCount: count,
-});
-
-/** The usage window of a heartbeat. */
-export const usageWindow = object<UsageWindow>({
-  windowStartedAt: isoTime,
-  models: list(model, { max: MAX_MODELS, cut: true }),
-  totalTokens: count,
-  totalCalls: count,
-});
-
-/** The agent's own `GET /platform/usage`, before its totals are compared. */
-export const usageReport = object<AgentUsageReport>({
-  source: oneOf(['agent-sdk']),
-  windowStartedAt: isoTime,
-  models: list(model, { max: MAX_REPORTED }),
-  totalTokens: count,
-  totalCalls: count,
-});
+import { parseWith } from '../untrusted/fields.ts';
+import { type AgentUsageReport, type ModelUsage, MAX_MODELS, usageReport } from '../shapes/usage.ts';
 
 /**
  * Parses the agent's own `GET /platform/usage`; null: not a valid report. The report is invalid as a whole if its totals do

@@ -1,4 +1,5 @@
-import type { AgentUsageReport, CallSum, ModelUsage, ReportCost, UsageWindow } from './usage.ts';
+import type { CallSum, ReportCost } from './usage.ts';
+import type { AgentUsageReport, ModelUsage, UsageWindow } from '../shapes/usage.ts';
 
 /** `GET /usage` if the agent reports its own usage. */
 export interface ShownUsageReport extends AgentUsageReport, ReportCost {

@@ -1,5 +1,6 @@
 import { addTokens, NO_TOKENS } from './token-counts.ts';
-import type { ModelCall, ModelUsage, UsageWindow } from './usage.ts';
+import type { ModelCall } from './usage.ts';
+import type { ModelUsage, UsageWindow } from '../shapes/usage.ts';
 
 /**
  * The usage ledger: one window to which calls are added. A window is never changed in place, so a heartbeat can send the

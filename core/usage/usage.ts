@@ -1,16 +1,8 @@
+import type { ModelUsage } from '../shapes/usage.ts';
 import type { TokenCounts } from './token-counts.ts';
 
 /** The request named the model of a call. An agent may repeat the name without using the model. Not part of the API. */
 export const REQUESTED_MODEL = Symbol('requestedModel');
-
-/** `GET /usage` if the agent reports its own usage. */
-export interface AgentUsageReport extends UsageWindow {
-  source: 'agent-sdk';
-}
-
-export interface ModelUsage extends Omit<ModelCall, typeof REQUESTED_MODEL> {
-  callCount: number;
-}
 
 /** The cost of the calls of a report. */
 export interface ReportCost {
@@ -34,19 +26,6 @@ export interface RingUsageReport extends CallSum, ReportCost {
 export interface CallSum {
   totalTokens: number;
   totalCalls: number;
-}
-
-/** The usage window of one heartbeat. */
-export interface UsageWindow extends CallSum {
-  /** ISO 8601 */
-  windowStartedAt: string;
-  models: ModelUsage[];
-}
-
-/** Tokens and cost of the current UTC day. The cost is absent without `usdPerMillionTokens`. */
-export interface UsageTotals {
-  tokensToday: number;
-  costTodayUsd?: number;
 }
 
 /** One model call and its token usage. */

@@ -1,6 +1,5 @@
 import type { JSX } from 'preact';
-import type { EgressReport } from '../../core/egress/report.ts';
-import type { UnseenEgress } from '../../core/facts/egress-facts.ts';
+import type { EgressReport, UnseenEgress } from '../../core/shapes/egress.ts';
 import { formatNumber } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';

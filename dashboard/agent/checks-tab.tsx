@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { Check } from '../../core/facts/check.ts';
+import type { Check } from '../../core/shapes/health.ts';
 import { formatNumber, NO_VALUE } from '../format.ts';
 import { Card } from '../parts/card.tsx';
 import { DataTable } from '../parts/data-table.tsx';

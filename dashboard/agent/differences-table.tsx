@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
-import type { EgressSummary } from '../../core/egress/summary.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import type { EgressSummary } from '../../core/shapes/egress.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { DataTable } from '../parts/data-table.tsx';
 import { egressRows } from './egress-rows.ts';
 import { RuleLink } from './links.tsx';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { EGRESS_GAP_RULES } from '../../core/gap/egress-rules.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { egressRows } from './egress-rows.ts';
 
 const issue = (property: string): Issue => ({

@@ -1,5 +1,5 @@
-import type { EgressSummary } from '../../core/egress/summary.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import type { EgressSummary } from '../../core/shapes/egress.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 
 /** One observation that contradicts the manifest or the report of the agent. */
 export interface EgressRow {

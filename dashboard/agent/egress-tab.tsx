@@ -1,7 +1,6 @@
 import type { JSX } from 'preact';
-import type { EgressReport } from '../../core/egress/report.ts';
-import type { EgressSummary } from '../../core/egress/summary.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import type { EgressReport, EgressSummary } from '../../core/shapes/egress.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { useResource } from '../api/resource.ts';
 import { formatNumber, NO_VALUE } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';

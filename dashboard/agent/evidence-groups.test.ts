@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { EvidenceItem } from '../../core/evidence/evidence.ts';
+import type { EvidenceItem } from '../../core/shapes/evidence.ts';
 import { EVIDENCE_ROWS } from '../../core/evidence/rows.ts';
-import type { Check, CheckCategory } from '../../core/facts/check.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import type { CheckCategory } from '../../core/shapes/values.ts';
+import type { Check } from '../../core/shapes/health.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { groupEvidence } from './evidence-groups.ts';
 
 const check = (id: string): Check => ({

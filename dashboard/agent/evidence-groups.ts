@@ -1,11 +1,7 @@
-import {
-  ITEM_KINDS,
-  type EvidenceItem,
-  type EvidenceTier,
-  type ItemKind,
-} from '../../core/evidence/evidence.ts';
-import type { Check } from '../../core/facts/check.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import { ITEM_KINDS, type EvidenceTier, type ItemKind } from '../../core/shapes/values.ts';
+import type { EvidenceItem } from '../../core/shapes/evidence.ts';
+import type { Check } from '../../core/shapes/health.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 
 /** One declared item, what the agent reports of it, and its evidence. */
 export interface EvidenceRow {

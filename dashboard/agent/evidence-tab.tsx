@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { Check } from '../../core/facts/check.ts';
+import type { Check } from '../../core/shapes/health.ts';
 import { formatNumber, formatPercent } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';

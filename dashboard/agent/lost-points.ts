@@ -1,7 +1,8 @@
 import { POINTS } from '../../core/gap/finding.ts';
-import { isVerified, type Issue } from '../../core/gap/gap.ts';
-import { GRADES, type Grade } from '../../core/shapes/values.ts';
-import { gradeOf, minimumScoreOf } from '../../core/gap/grade.ts';
+import { isVerified } from '../../core/gap/gap.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
+import { GRADES, type Grade, type ReportSource } from '../../core/shapes/values.ts';
+import { gradeOf, minimumScoreOf } from '../../core/shapes/grade.ts';
 import {
   limitOf,
   lostPoints,
@@ -12,7 +13,6 @@ import {
   type CountedIssue,
   type PointGroup,
 } from '../../core/gap/points.ts';
-import type { ReportSource } from '../../core/health/health.ts';
 
 /** The part of a gap report from which its score is explained. */
 export interface ScoredReport {

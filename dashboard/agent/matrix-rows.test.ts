@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { MATRIX_KINDS, type MatrixRow } from '../../core/egress/matrix.ts';
-import { VERDICTS } from '../../core/egress/verdict.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import { MATRIX_KINDS, VERDICTS } from '../../core/shapes/values.ts';
+import type { MatrixRow } from '../../core/shapes/egress.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { matrixRows } from './matrix-rows.ts';
 
 const row = (kind: MatrixRow['kind'], name: string, verdict: MatrixRow['verdict']): MatrixRow => ({

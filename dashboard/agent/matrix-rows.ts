@@ -1,6 +1,7 @@
-import type { MatrixKind, MatrixRow } from '../../core/egress/matrix.ts';
+import type { MatrixKind } from '../../core/shapes/values.ts';
+import type { MatrixRow } from '../../core/shapes/egress.ts';
 import type { Verdict } from '../../core/egress/verdict.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { REMEDIES as UNDECLARED, RULES } from './egress-rows.ts';
 
 /** A row of the matrix with what to do about it. */

@@ -1,9 +1,7 @@
 import type { JSX } from 'preact';
-import {
-  NOT_REWRITTEN_REASONS,
-  type NotRewritten,
-  type NotRewrittenReason,
-} from '../../core/egress/not-rewritten.ts';
+import { NOT_REWRITTEN_REASONS } from '../../core/egress/not-rewritten.ts';
+import type { NotRewrittenReason } from '../../core/shapes/values.ts';
+import type { NotRewritten } from '../../core/shapes/egress.ts';
 import { Card } from '../parts/card.tsx';
 import { DataTable } from '../parts/data-table.tsx';
 

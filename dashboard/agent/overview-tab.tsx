@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { AuditSummary } from '../../core/audit/summary.ts';
+import type { AuditSummary } from '../../core/shapes/audit.ts';
 import type { Condition, Drift } from '../../core/observation/observation.ts';
 import { usedToday } from '../../core/observation/tokens.ts';
 import { formatNumber, formatPercent, formatUsd, NO_VALUE, withLocalTimes } from '../format.ts';

@@ -1,4 +1,4 @@
-import type { ProofSubmission } from '../../core/proof/proof.ts';
+import type { ProofSubmission } from '../../core/shapes/proof.ts';
 import type { FieldError } from '../../core/untrusted/fields.ts';
 
 /** The fields of the form, as entered. */

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { hasExpired } from '../../core/proof/expiry.ts';
-import type { ProofRecord } from '../../core/proof/proof.ts';
+import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { ApiError, remove } from '../api/client.ts';
 import { formatTime } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';

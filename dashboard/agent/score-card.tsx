@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import type { Issue } from '../../core/gap/gap.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { useResource } from '../api/resource.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';

@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { Check, CheckSeverity, CheckStatus } from '../../core/facts/check.ts';
+import type { CheckStatus } from '../../core/facts/check.ts';
+import type { CheckSeverity } from '../../core/shapes/values.ts';
+import type { Check } from '../../core/shapes/health.ts';
 import { sortChecks } from './sort-checks.ts';
 
 test('failures come first, the severe ones before the others', () => {

@@ -1,4 +1,6 @@
-import { WORST_FIRST, type Check, type CheckSeverity } from '../../core/facts/check.ts';
+import { WORST_FIRST } from '../../core/facts/check.ts';
+import type { CheckSeverity } from '../../core/shapes/values.ts';
+import type { Check } from '../../core/shapes/health.ts';
 
 const SEVERITIES: readonly CheckSeverity[] = ['error', 'warning', 'info'];
 

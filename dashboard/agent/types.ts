@@ -1,8 +1,7 @@
-import type { EgressReport } from '../../core/egress/report.ts';
-import type { GapReport, Issue } from '../../core/gap/gap.ts';
-import type { ReportSource } from '../../core/health/health.ts';
+import type { EgressReport } from '../../core/shapes/egress.ts';
+import type { GapReport, Issue } from '../../core/shapes/gap.ts';
 import type { ObservationStatus } from '../../core/observation/observation.ts';
-import type { Runtime } from '../../core/shapes/values.ts';
+import type { Runtime, ReportSource } from '../../core/shapes/values.ts';
 
 /** `GET /api/v1/agents/{name}`. */
 export interface AgentDetail {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { gradeOf } from '../../core/gap/grade.ts';
+import { gradeOf } from '../../core/shapes/grade.ts';
 import { CHANGE_KINDS, type HistoryChange, type HistoryPoint } from '../../core/fleet/history.ts';
 import { changeText, historySeries, marksOf, momentsOf, queryOf, RANGES } from './history-series.ts';
 

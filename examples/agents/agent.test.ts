@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import OpenAI from 'openai';
-import type { HealthReport } from '../../core/health/health.ts';
+import type { HealthReport } from '../../core/shapes/health.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { silentLogger } from '../../runtime/logger.ts';

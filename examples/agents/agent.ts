@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { resolve } from 'node:path';
-import type { HealthReport } from '../../core/health/health.ts';
+import type { HealthReport } from '../../core/shapes/health.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { createReporter, type Reporter } from '../../reporter/index.ts';
 import { listen, type Listener } from '../../runtime/http-listener.ts';

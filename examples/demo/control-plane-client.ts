@@ -1,5 +1,5 @@
-import type { EvidenceReport } from '../../core/evidence/evidence.ts';
-import type { GapReport } from '../../core/gap/gap.ts';
+import type { EvidenceReport } from '../../core/shapes/evidence.ts';
+import type { GapReport } from '../../core/shapes/gap.ts';
 
 /** One row of `GET /api/v1/agents`. */
 export interface AgentRow {

@@ -1,5 +1,5 @@
-import type { Check } from '../../core/facts/check.ts';
-import type { GapReport, Issue } from '../../core/gap/gap.ts';
+import type { Check } from '../../core/shapes/health.ts';
+import type { GapReport, Issue } from '../../core/shapes/gap.ts';
 
 /** What the seeded heartbeats of an agent report. */
 export interface AgentPast {

@@ -1,4 +1,4 @@
-import type { GapReport } from '../../core/gap/gap.ts';
+import type { GapReport } from '../../core/shapes/gap.ts';
 import { lostPointsLines } from '../../core/gap/lost-points.ts';
 import { conditionAnswer, verdictText } from '../../core/observation/condition-answer.ts';
 import type { AgentRow } from './control-plane-client.ts';

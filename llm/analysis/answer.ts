@@ -1,5 +1,5 @@
 import { SEVERITIES } from '../../core/gap/finding.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { isRecord, own } from '../../core/untrusted/fields.ts';
 import { cleanText } from './analysis.ts';
 

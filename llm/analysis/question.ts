@@ -1,6 +1,6 @@
 import { indexById } from '../../authoring/diff/changes.ts';
 import type { Facts } from '../../core/facts/facts.ts';
-import type { Issue } from '../../core/gap/gap.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
 import { sourceOf } from '../../core/gap/rules.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { cut, isRecord, own } from '../../core/untrusted/fields.ts';

@@ -1,6 +1,6 @@
 import { DEFAULT_COMPLIANT_EVIDENCE } from '../../core/evidence/evidence.ts';
 import type { Grade } from '../../core/shapes/values.ts';
-import { DEFAULT_COMPLIANT_GRADE } from '../../core/gap/grade.ts';
+import { DEFAULT_COMPLIANT_GRADE } from '../../core/shapes/grade.ts';
 import { ANNOTATIONS, type AnnotationRow } from '../../core/injection/annotations.ts';
 import {
   COMPLIANT_EVIDENCE_ANNOTATION,

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { EgressSummary } from '../../core/egress/summary.ts';
+import type { EgressSummary } from '../../core/shapes/egress.ts';
 import type {
   AgentObservation,
   Condition,

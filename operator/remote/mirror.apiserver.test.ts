@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { isMirrored } from '../../core/observation/mirrored.ts';
-import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';
 import { startControlPlane as startCluster, whyNoControlPlane } from '../../e2e/cluster/control.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';

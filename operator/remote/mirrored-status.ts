@@ -1,4 +1,4 @@
-import { DEFAULT_COMPLIANT_GRADE, gradeOf, minimumScoreOf } from '../../core/gap/grade.ts';
+import { DEFAULT_COMPLIANT_GRADE, gradeOf, minimumScoreOf } from '../../core/shapes/grade.ts';
 import { contextOf } from '../../core/observation/context-of.ts';
 import { MIRRORED_REASON } from '../../core/observation/mirrored.ts';
 import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';

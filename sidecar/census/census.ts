@@ -2,7 +2,8 @@ import { AddressBook, type KnownHosts } from '../../core/census/address-book.ts'
 import { ScanBudget } from '../../core/census/scan-budget.ts';
 import { SocketCensus, TABLES, UDP_TABLES, type TableName } from '../../core/census/socket-census.ts';
 import { ActiveOpens, activeOpensOf } from '../../core/census/tcp-counters.ts';
-import type { CensusFacts, CensusState } from '../../core/facts/egress-facts.ts';
+import type { CensusFacts } from '../../core/facts/egress-facts.ts';
+import type { CensusState } from '../../core/shapes/egress.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { lookup, NameLookups, type Lookup } from './name-lookups.ts';

@@ -7,7 +7,7 @@ import {
   StreamableHTTPServerTransport,
   type StreamableHTTPServerTransportOptions,
 } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import type { Check } from '../../core/facts/check.ts';
+import type { Check } from '../../core/shapes/health.ts';
 import { holdDeadlines } from '../../testing/held-deadlines.ts';
 import { until } from '../../testing/until.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';

@@ -1,8 +1,9 @@
 import { composeHeartbeat } from '../../core/heartbeat/compose-heartbeat.ts';
 import { egressReportOf } from '../../core/egress/report.ts';
-import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import type { HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
-import type { UsageWindow } from '../../core/usage/usage.ts';
+import type { UsageWindow } from '../../core/shapes/usage.ts';
 import type { Credentials } from '../../push/credentials.ts';
 import { HeartbeatSender, type Beat } from '../../push/heartbeat-sender.ts';
 import { describeError } from '../../runtime/logger.ts';

@@ -5,7 +5,7 @@ import { json } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { AnalysisState } from '../../llm/analysis/analysis.ts';
-import type { GapReport } from '../../core/gap/gap.ts';
+import type { GapReport } from '../../core/shapes/gap.ts';
 import { ANTHROPIC } from '../../testing/frameworks/wire-anthropic.ts';
 import { until } from '../../testing/until.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Facts } from '../../core/facts/facts.ts';
-import type { GapReport, Issue } from '../../core/gap/gap.ts';
+import type { GapReport, Issue } from '../../core/shapes/gap.ts';
 import { cleanText, type AnalysisState } from '../../llm/analysis/analysis.ts';
 import { issuesIn } from '../../llm/analysis/answer.ts';
 import { DailyBudget, type LlmAnalysisLimits, type TokenUse } from '../../llm/analysis/daily-budget.ts';

@@ -8,7 +8,7 @@ import { egressInputOf, type EgressQuery } from '../../core/policy/egress-input.
 import { policyInputOf, type PolicyInput } from '../../core/policy/policy-input.ts';
 import type { Policy } from '../../core/policy/policy.ts';
 import { NOT_EVALUATED, verdictOf, type Verdict } from '../../core/policy/verdict.ts';
-import type { UsageTotals } from '../../core/usage/usage.ts';
+import type { UsageTotals } from '../../core/shapes/usage.ts';
 
 export interface PolicyEvaluatorOptions {
   mode: PolicyMode;

@@ -1,6 +1,6 @@
 import { access, constants, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { proofRecord } from '../../core/proof/parse-proof.ts';
+import { sentProof } from '../../core/shapes/proof.ts';
 import type { ProofSet } from '../../core/proof/proof-set.ts';
 import { integer, list, object, parseWith, jsonOf } from '../../core/untrusted/fields.ts';
 import { replaceFile } from '../../push/replace-file.ts';
@@ -8,7 +8,7 @@ import { replaceFile } from '../../push/replace-file.ts';
 /** The proofs of a sidecar, and the control plane's revision that they are based on. */
 export type KeptProofs = Pick<ProofSet, 'revision' | 'proofs'>;
 
-const kept = object<KeptProofs>({ revision: integer({ min: 0 }), proofs: list(proofRecord, { max: 200 }) });
+const kept = object<KeptProofs>({ revision: integer({ min: 0 }), proofs: list(sentProof, { max: 200 }) });
 
 /** Reads a proof file; a missing file is empty. Throws for other content, which a write would destroy, or if not writable. */
 export async function readProofFile(path: string): Promise<KeptProofs> {

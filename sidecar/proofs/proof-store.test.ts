@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ProofRecord } from '../../core/proof/proof.ts';
+import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { ProofStore } from './proof-store.ts';
 
 let folder: string;

@@ -1,4 +1,4 @@
-import type { ProofRecord } from '../../core/proof/proof.ts';
+import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { sortByRule } from '../../core/proof/proof-set.ts';
 import { readProofFile, writeProofFile, type KeptProofs } from './proof-file.ts';
 

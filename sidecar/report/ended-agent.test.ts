@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MatrixReport } from '../../core/egress/matrix.ts';
-import type { GapReport } from '../../core/gap/gap.ts';
+import type { GapReport } from '../../core/shapes/gap.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { post, startTlsVendor, type TlsVendor } from '../../testing/egress-rig.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';

@@ -11,7 +11,7 @@ import { ref } from '../../core/untrusted/json-schema.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
 import { costOfModels } from '../../core/egress/prices.ts';
-import type { ModelUsage } from '../../core/usage/usage.ts';
+import type { ModelUsage } from '../../core/shapes/usage.ts';
 import { agentUsage } from '../../core/usage/process-usage.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
 import { Problem } from '../../runtime/problem.ts';

@@ -6,8 +6,8 @@ import { brotliDecompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { MatrixReport } from '../../core/egress/matrix.ts';
-import type { EvidenceReport } from '../../core/evidence/evidence.ts';
-import type { GapReport } from '../../core/gap/gap.ts';
+import type { EvidenceReport } from '../../core/shapes/evidence.ts';
+import type { GapReport } from '../../core/shapes/gap.ts';
 import { ask } from '../../testing/proxy-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
-import type { UsageTotals } from '../../core/usage/usage.ts';
+import type { UsageTotals } from '../../core/shapes/usage.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import { PeerUsage } from './peer-usage.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';

@@ -1,5 +1,5 @@
 import { dayOf } from '../../core/usage/day-totals.ts';
-import type { UsageTotals } from '../../core/usage/usage.ts';
+import type { UsageTotals } from '../../core/shapes/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
 /** Today's usage of the agent's other instances, from the last heartbeat reply. */

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { AgentUsageReport } from '../../core/usage/usage.ts';
+import type { AgentUsageReport } from '../../core/shapes/usage.ts';
 import { UsageGrowth } from './usage-growth.ts';
 
 const STARTED = new Date('2026-03-01T12:00:00Z');

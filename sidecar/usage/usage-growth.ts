@@ -1,4 +1,4 @@
-import type { AgentUsageReport, UsageWindow } from '../../core/usage/usage.ts';
+import type { AgentUsageReport, UsageWindow } from '../../core/shapes/usage.ts';
 import { emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
 
 /**

@@ -10,7 +10,7 @@ import { createContext } from '../../control-plane/context.ts';
 import { SqlStore } from '../../control-plane/stores/sql/sql-store.ts';
 import { SqliteDatabase } from '../../control-plane/stores/sqlite/sqlite-database.ts';
 import type { Store } from '../../control-plane/stores/store.ts';
-import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
 import { sendProblem } from '../../runtime/http-app.ts';
 import { listen, type Listener } from '../../runtime/http-listener.ts';

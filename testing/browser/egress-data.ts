@@ -1,5 +1,4 @@
-import type { MatrixRow } from '../../core/egress/matrix.ts';
-import type { EgressReport } from '../../core/egress/report.ts';
+import type { EgressReport, MatrixRow } from '../../core/shapes/egress.ts';
 import { verdictOf, type Known, type Verdict } from '../../core/egress/verdict.ts';
 
 /** What lanes and census of an agent that keeps to its manifest observed. */

@@ -1,12 +1,14 @@
-import type { EvaluatedSuppression } from '../../core/audit/suppressions.ts';
+import type { EvaluatedSuppression } from '../../core/shapes/audit.ts';
 import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
-import type { EvidenceItem, EvidenceReport, ItemKind } from '../../core/evidence/evidence.ts';
-import type { Check, CheckCategory, CheckStatus } from '../../core/facts/check.ts';
+import type { EvidenceItem, EvidenceReport } from '../../core/shapes/evidence.ts';
+import type { CheckStatus } from '../../core/facts/check.ts';
+import type { CheckCategory, ItemKind } from '../../core/shapes/values.ts';
+import type { Check } from '../../core/shapes/health.ts';
 import { POINTS } from '../../core/gap/finding.ts';
-import type { Issue } from '../../core/gap/gap.ts';
-import { gradeOf } from '../../core/gap/grade.ts';
+import type { Issue } from '../../core/shapes/gap.ts';
+import { gradeOf } from '../../core/shapes/grade.ts';
 import { summaryOf } from '../../core/health/summarize.ts';
-import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { aHeartbeat } from '../heartbeat.ts';
 import {
   ASSISTANT_EGRESS,

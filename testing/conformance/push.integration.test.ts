@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt, SignJWT } from 'jose';
-import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { until } from '../until.ts';
 import { ProcessRig, type RunningPart } from '../process-rig.ts';
 import { TestServers } from '../sockets.ts';

@@ -1,6 +1,4 @@
-import type { EvidenceTier, ItemKind } from '../../core/evidence/evidence.ts';
-import type { Grade } from '../../core/shapes/values.ts';
-import type { ReportSource } from '../../core/health/health.ts';
+import type { Grade, ReportSource, EvidenceTier, ItemKind } from '../../core/shapes/values.ts';
 
 /** What the sidecar showed of one example agent. Each value equals the count of the vendor. */
 export interface ExampleResult {

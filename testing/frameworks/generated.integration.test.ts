@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateFramework } from '../../cli/generate/framework.ts';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import type { GapReport } from '../../core/gap/gap.ts';
+import type { GapReport } from '../../core/shapes/gap.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FRAMEWORK_PROJECTS } from '../../authoring/scaffold/framework-projects.ts';
 import { FRAMEWORKS, type Framework } from '../../authoring/scaffold/frameworks.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
-import type { Check } from '../../core/facts/check.ts';
+import type { Check } from '../../core/shapes/health.ts';
 import { parseAgentReport } from '../../core/health/parse-agent-report.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';

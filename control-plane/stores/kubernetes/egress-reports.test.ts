@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { EgressReport } from '../../../core/egress/report.ts';
+import type { EgressReport } from '../../../core/shapes/egress.ts';
 import { EgressReports } from './egress-reports.ts';
 
 const report = (lane: string): EgressReport => ({

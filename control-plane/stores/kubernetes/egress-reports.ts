@@ -1,4 +1,4 @@
-import type { EgressReport } from '../../../core/egress/report.ts';
+import type { EgressReport } from '../../../core/shapes/egress.ts';
 
 /** Maximum length of all texts together, in UTF-16 units. A usual report has about 3,000. */
 const MAX_LENGTH = 16 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Heartbeat } from '../../../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../../../core/shapes/heartbeat.ts';
 import { aHeartbeat } from '../../../testing/heartbeat.ts';
 import type { Arrival } from '../store.ts';
 import { HeartbeatQueue } from './heartbeat-queue.ts';

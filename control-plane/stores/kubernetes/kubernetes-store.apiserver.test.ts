@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import type { Check } from '../../../core/facts/check.ts';
+import type { Check } from '../../../core/shapes/health.ts';
 import { parseHeartbeat } from '../../../core/heartbeat/parse-heartbeat.ts';
 import type { AgentObservation } from '../../../core/observation/observation.ts';
 import { RULE_IDS } from '../../../core/audit/rules.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Heartbeat } from '../../../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../../../core/shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import { KubeClient } from '../../../kube/client.ts';

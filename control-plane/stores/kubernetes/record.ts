@@ -1,4 +1,4 @@
-import { gradeOf } from '../../../core/gap/grade.ts';
+import { gradeOf } from '../../../core/shapes/grade.ts';
 import { healthStatusOf } from '../../../core/health/summarize.ts';
 import type {
   AgentObservation,

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import type { Heartbeat } from '../../../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../../../core/shapes/heartbeat.ts';
 import { startControlPlane, whyNoControlPlane } from '../../../e2e/cluster/control.ts';
 import { KubeClient, type KubeRequest, type KubeResponse } from '../../../kube/client.ts';
 import { loadClusterAccess } from '../../../kube/cluster-access.ts';

@@ -1,5 +1,5 @@
 import { GRADES, type Grade, type Phase } from '../../../core/shapes/values.ts';
-import { gradeOf, minimumScoreOf } from '../../../core/gap/grade.ts';
+import { gradeOf, minimumScoreOf } from '../../../core/shapes/grade.ts';
 import type { ChangeKind, FleetPoint, HistoryChange, HistoryPoint } from '../../../core/fleet/history.ts';
 import { DAY_MS, startOf, STEP_MS } from '../../../core/fleet/steps.ts';
 import type { AgentHistoryQuery, FleetHistoryQuery } from '../history.ts';

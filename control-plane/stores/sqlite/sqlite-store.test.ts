@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Heartbeat } from '../../../core/heartbeat/heartbeat.ts';
+import type { Heartbeat } from '../../../core/shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import { pauseAfterLimit } from '../../../push/schedule.ts';

@@ -180,15 +180,6 @@ export const AGENT_DETAIL_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     description: 'A pod, or an instance of a registered agent.',
     ...closed({ ...COUNTERS, ...INSTANCE }, { ...OPTIONAL_COUNTERS, ...OPTIONAL_INSTANCE }),
   },
-  OutcomeCounts: {
-    description: 'Requests by the result of the policy.',
-    ...closed({
-      allow: COUNT,
-      deny: COUNT,
-      failOpen: said(COUNT, 'The policy engine was unreachable.'),
-      notEvaluated: said(COUNT, 'No behavior reported, no engine, or mode off.'),
-    }),
-  },
   Drift: {
     description: 'Live pods that the current installation would create differently.',
     ...closed({

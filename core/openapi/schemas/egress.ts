@@ -1,26 +1,11 @@
-import { MATRIX_KINDS } from '../../egress/matrix.ts';
-import { NOT_REWRITTEN_REASONS } from '../../egress/not-rewritten.ts';
-import { MAX_REPORT } from '../../egress/report.ts';
-import { VERDICTS } from '../../egress/verdict.ts';
-import { CENSUS_STATES } from '../../facts/egress-facts.ts';
-import {
-  AMOUNT,
-  closed,
-  COUNT,
-  enumOf,
-  FLAG,
-  listOf,
-  orNull,
-  ref,
-  TEXT,
-  TIME,
-} from '../../untrusted/json-schema.ts';
+import { CENSUS_STATES } from '../../shapes/values.ts';
+import { MAX_REPORT } from '../../shapes/egress.ts';
+import { closed, COUNT, enumOf, listOf, orNull, ref, TEXT, TIME } from '../../untrusted/json-schema.ts';
 import type { JsonSchema } from '../../untrusted/json-schema.ts';
 
 type Members = Readonly<Record<string, JsonSchema>>;
 
 const said = (schema: JsonSchema, description: string): JsonSchema => ({ ...schema, description });
-const COMPARED = said(orNull(FLAG), 'null: cannot be known.');
 
 /** The members of an EgressSummary. */
 export const EGRESS_SUMMARY: Members = {
@@ -48,52 +33,6 @@ const atMost = (maxItems: number, name: string): JsonSchema => ({ ...listOf(ref(
 
 /** Schemas of what lanes and census observe. The sidecar and the control plane use them. */
 export const EGRESS_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
-  MatrixRow: {
-    description: 'One item, as it is declared, reported and observed.',
-    ...closed(
-      {
-        kind: enumOf(MATRIX_KINDS),
-        name: TEXT,
-        declared: COMPARED,
-        reported: COMPARED,
-        observed: COMPARED,
-        verdict: enumOf(VERDICTS),
-      },
-      { amount: said(AMOUNT, 'Observed tokens, or US dollars for the cost.') },
-    ),
-  },
-  UnseenEgress: {
-    description: 'Connections that no lane, declared host or socket of the sidecar explains.',
-    ...closed(
-      {
-        address: TEXT,
-        port: { type: 'integer', minimum: 0, maximum: 65_535 },
-        name: said(orNull(TEXT), 'null: no name is known for the address.'),
-        verdict: said(
-          enumOf(['undeclared', 'unknown']),
-          '`unknown`: the address may belong to a declared host.',
-        ),
-        firstSeen: TIME,
-        lastSeen: TIME,
-        count: said(COUNT, 'Number of connections.'),
-      },
-      {
-        lanes: said(
-          listOf(TEXT),
-          'The lanes that the connections bypass: they go to the upstream of these lanes. Absent: the host is not an upstream.',
-        ),
-      },
-    ),
-  },
-  NotRewritten: {
-    description:
-      'A variable of the agent that the injector did not change, so that calls may bypass its lane.',
-    ...closed({
-      lane: said(TEXT, 'The id of a lane, or `connect`.'),
-      variable: TEXT,
-      reason: enumOf(Object.keys(NOT_REWRITTEN_REASONS)),
-    }),
-  },
   CensusReport: {
     description: 'State and findings of the census.',
     ...closed({

@@ -1,4 +1,4 @@
-import { SUPPRESSION_STATES } from '../../audit/suppressions.ts';
+import { SUPPRESSION_STATES } from '../../shapes/values.ts';
 import { RULE_KINDS } from '../../fleet/rule-texts.ts';
 import { PACKS } from '../../manifest/packs.ts';
 import { closed, COUNT, enumOf, listOf, orNull, TEXT } from '../../untrusted/json-schema.ts';

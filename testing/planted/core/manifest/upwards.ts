@@ -1,4 +1,4 @@
 // Planted violation for scripts/check-layers.mjs: the manifest below the gap rules that read it.
-import { gradeOf } from '../../../../core/gap/grade.ts';
+import { isVerified } from '../../../../core/gap/gap.ts';
 
-export const grade = gradeOf(0);
+export const verified = isVerified({});

@@ -1,0 +1,136 @@
+import { amount, count, cutText } from './common.ts';
+import {
+  flag,
+  integer,
+  isoTime,
+  known,
+  named,
+  nullable,
+  oneOf,
+  optional,
+  text,
+  type Field,
+} from './field.ts';
+import { list, object, type TypeOf } from './object.ts';
+import { CENSUS_STATES, MATRIX_KINDS, NOT_REWRITTEN, VERDICTS } from './values.ts';
+
+/** Limits of the lists. */
+export const MAX_SUMMARY = { lanes: 32, models: 10, tools: 20, undeclaredNames: 5 } as const;
+/** UTF-16 units of a name. */
+export const MAX_NAME = 200;
+/** Limits of the lists. The largest report of ASCII names has about 34,000 bytes (report.test.ts). */
+export const MAX_REPORT = { rows: 50, unseen: 20, lanesOfUnseen: 1, notRewritten: 20 } as const;
+
+const shortText = (about: string): Field<string> => text(about, { cut: MAX_NAME });
+const names = (about: string, max: number): Field<string[]> =>
+  list(about, cutText('A name.'), { max, cut: true });
+
+const compared = (about: string): Field<boolean | null> => nullable(flag(`${about} null: cannot be known.`));
+
+const row = object('One item, as it is declared, reported and observed.', {
+  kind: known('Kind of the item.', MATRIX_KINDS),
+  name: shortText('Name of the item.'),
+  verdict: known('Result of the comparison.', VERDICTS),
+  declared: compared('Whether the manifest declares it.'),
+  reported: compared('Whether the agent reports it.'),
+  observed: compared('Whether a lane or the census observed it.'),
+  amount: optional(amount('Observed tokens, or US dollars for the cost.', Number.MAX_SAFE_INTEGER)),
+});
+
+/** One item of the agent, as the manifest declares it, as the agent reports it, and as lanes and census observed it. */
+export interface MatrixRow extends TypeOf<typeof row> {}
+export const matrixRow: Field<MatrixRow> = named('MatrixRow', row);
+
+const unseenMembers = object('Connections that no lane, declared host or socket of the sidecar explains.', {
+  // Longer than every IPv6 address.
+  address: text('Address of the other end.', { max: 64 }),
+  port: integer('Its port.', { min: 0, max: 65_535 }),
+  name: nullable(shortText('null: no name is known for the address.')),
+  verdict: known('`unknown`: the address may belong to a declared host.', ['undeclared', 'unknown']),
+  firstSeen: isoTime('When the first connection was seen.'),
+  lastSeen: isoTime('When the last connection was seen.'),
+  count: count('Number of connections.'),
+  lanes: optional(
+    names(
+      'The lanes that the connections bypass: they go to the upstream of these lanes. Absent: the host is not an upstream.',
+      MAX_REPORT.lanesOfUnseen,
+    ),
+  ),
+});
+
+/** Connections that no lane, declared host or socket of the sidecar explains: to other hosts, or to a lane's upstream past the lane. */
+export interface UnseenEgress extends TypeOf<typeof unseenMembers> {}
+export const unseenEgress: Field<UnseenEgress> = named('UnseenEgress', unseenMembers);
+
+const notRewrittenMembers = object(
+  'A variable of the agent that the injector did not change, so that calls may bypass its lane.',
+  {
+    lane: shortText('The id of a lane, or `connect`.'),
+    variable: shortText('Name of the variable.'),
+    reason: known('Why the variable was not changed.', NOT_REWRITTEN),
+  },
+);
+export interface NotRewritten extends TypeOf<typeof notRewrittenMembers> {}
+export const notRewritten: Field<NotRewritten> = named('NotRewritten', notRewrittenMembers);
+
+export const censusMembers = {
+  state: oneOf('Whether the sidecar lists the connections of its network namespace.', CENSUS_STATES),
+  reason: nullable(cutText('Why the census is refused; else null.')),
+};
+const census = object('State of the census. Absent: the sender is of an earlier version.', censusMembers);
+export interface CensusState extends TypeOf<typeof census> {}
+
+const summary = {
+  lanes: names('Ids of the lanes.', MAX_SUMMARY.lanes),
+  calls: count('Calls of models in the last 24 hours.'),
+  models: names('The models with the most calls, as requested.', MAX_SUMMARY.models),
+  tools: names('The tools with the most calls, by models or on MCP servers.', MAX_SUMMARY.tools),
+  undeclared: count(
+    'Number of observed models, tools, MCP servers and hosts that the manifest does not declare.',
+  ),
+  undeclaredNames: names('The first of them: `tool delete_all`.', MAX_SUMMARY.undeclaredNames),
+  neverSeen: count('Number of declared items that were never seen.'),
+  misreported: count('Number of items whose report differs from the observation.'),
+  failedOpen: optional(
+    count(
+      'Number of calls that passed because the policy engine could not evaluate them, since the sidecar started.',
+    ),
+  ),
+  unseenEgress: optional(count('Number of addresses that nothing explains; absent: no census.')),
+  unexplainedOpens: optional(count('Number of connections whose address was not seen; absent: no census.')),
+};
+
+const egressSummary = object('What the egress lanes and the census observed.', summary);
+
+/** What the lanes and the census of one sidecar observed in the last 24 hours, for heartbeats and the AgentObservation. */
+export interface EgressSummary extends TypeOf<typeof egressSummary> {}
+
+const report = object('What lanes and census observed; null: the sender has neither.', {
+  ...summary,
+  rowsTotal: optional(count('Number of rows; absent: `rows` has all of them.')),
+  unseenTotal: optional(count('Number of addresses; absent: `unseen` has all of them.')),
+  rows: optional(
+    list(
+      'The rows of the matrix, contradictions first if there are too many. Absent: not sent, or not kept by the store.',
+      matrixRow,
+      { max: MAX_REPORT.rows, cut: true },
+    ),
+  ),
+  unseen: optional(
+    list('The newest first; absent: no census.', unseenEgress, { max: MAX_REPORT.unseen, cut: true }),
+  ),
+  notRewritten: optional(
+    list('Absent: the injector changed every variable.', notRewritten, {
+      max: MAX_REPORT.notRewritten,
+      cut: true,
+    }),
+  ),
+  census: optional(census),
+});
+
+/**
+ * `egress` of a heartbeat: the summary, and what it sums up. The status of an AgentObservation has only the summary, because it
+ * is stored in etcd. A sender of an earlier version sends only the summary.
+ */
+export interface EgressReport extends TypeOf<typeof report> {}
+export const egressReport: Field<EgressReport> = report;

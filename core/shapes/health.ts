@@ -1,0 +1,87 @@
+import { INVALID } from '../untrusted/fields.ts';
+import { amount, count, cutText } from './common.ts';
+import { isoTime, mapped, named, oneOf, optional, text, withDefault, type Field } from './field.ts';
+import { computed, list, object, type TypeOf } from './object.ts';
+import { CATEGORY_SEVERITIES, CHECK_SEVERITIES, type CheckCategory } from './values.ts';
+
+/** The category of a check id, which is its prefix; null: unknown prefix. */
+export function categoryOf(id: string): CheckCategory | null {
+  const prefix = id.slice(0, Math.max(id.indexOf(':'), 0));
+  // The sidecar's check of the agent's own port.
+  if (prefix === 'agent') return 'service';
+  return Object.hasOwn(CATEGORY_SEVERITIES, prefix) ? (prefix as CheckCategory) : null;
+}
+
+const checkMembers = object('One health check.', {
+  id: cutText(
+    '`env:<VAR>`, `model:<provider>/<id>`, `service:<name>`, `tool:<name>`, `memory:<role>`, `mcp:<name>`, `file:<path>`, `secret:<name>`, `tracing:<backend>`, `agent:upstream`.',
+  ),
+  status: oneOf('Result of the check.', ['pass', 'fail', 'skip']),
+  severity: withDefault(oneOf('Default: `info`.', CHECK_SEVERITIES), 'info'),
+  latencyMs: optional(amount('Milliseconds.', 1e9)),
+  message: optional(cutText('Why the check failed.')),
+  remediation: optional(cutText('How to fix it.')),
+  // A newer sender may have more categories.
+  category: computed(
+    oneOf('The part of the id before the colon.', Object.keys(CATEGORY_SEVERITIES) as CheckCategory[]),
+    ({ id }: { id: string }) => categoryOf(id) ?? INVALID,
+  ),
+});
+export interface Check extends TypeOf<typeof checkMembers> {}
+export const check: Field<Check> = named('Check', checkMembers);
+
+const checks = list('The checks. A check with an unknown kind of id is dropped.', check, {
+  max: 1_000,
+  cut: true,
+});
+
+const summaryMembers = object('Number of checks by result.', {
+  passed: count('Checks that passed.'),
+  failed: count('Failed checks with the severity error.'),
+  warnings: count('Failed checks with another severity.'),
+  skipped: count('Checks that did not run.'),
+});
+export interface HealthSummary extends TypeOf<typeof summaryMembers> {}
+export const healthSummary: Field<HealthSummary> = named('HealthSummary', summaryMembers);
+
+const healthStatus = oneOf('Health of the agent.', ['healthy', 'degraded', 'unhealthy']);
+export type HealthStatus = TypeOf<typeof healthStatus>;
+
+const reportMembers = {
+  agentName: cutText('`metadata.name` of the manifest.'),
+  timestamp: isoTime('Time of the checks.'),
+};
+
+const report = object('The health report.', {
+  ...reportMembers,
+  status: healthStatus,
+  summary: healthSummary,
+  checks,
+});
+
+/** The HealthReport of the contract. */
+export interface HealthReport extends TypeOf<typeof report> {}
+export const healthReport: Field<HealthReport> = report;
+
+/** The agent's own report. Its receiver computes the status and the summary. */
+export const ownHealthReport = object('The health report of an agent.', {
+  ...reportMembers,
+  status: text('The receiver of a health report computes the status from the checks.'),
+  checks,
+});
+
+/** The equivalent of a readiness status. */
+const STATUS: Readonly<Record<string, HealthStatus>> = { ready: 'healthy', 'not-ready': 'unhealthy' };
+
+/** `health` of a heartbeat. */
+export const sentHealth = object('The health report.', {
+  status: mapped(
+    oneOf('Health of the agent.', ['healthy', 'degraded', 'unhealthy', 'ready', 'not-ready']),
+    healthStatus,
+    (status): HealthStatus => STATUS[status] ?? (status as HealthStatus),
+  ),
+  checks,
+  agentName: optional(cutText('The name of the credential is used instead.')),
+  timestamp: optional(isoTime('Time of the checks. Default: `sentAt`, else the time of arrival.')),
+  summary: optional(object('Default: computed from the checks.', summaryMembers.members)),
+});
