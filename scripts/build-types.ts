@@ -68,7 +68,7 @@ for (const [module, text] of reachable(declarations())) {
   const file = join(directory, 'types', `${module}.d.ts`);
   mkdirSync(dirname(file), { recursive: true });
   // Sources import .ts files; published declarations must refer to .js files.
-  writeFileSync(file, text.replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'"));
+  writeFileSync(file, text.replaceAll(/((?:from |import\()(['"])\.[^'"]*)\.ts\2/g, '$1.js$2'));
 }
 for (const [name, entry] of ENTRIES) {
   const file = join(directory, name);

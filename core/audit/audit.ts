@@ -6,7 +6,7 @@ import { hasExpired } from '../proof/expiry.ts';
 import { isTrusted } from '../proof/counted.ts';
 import type { ProofWrites } from '../proof/proof.ts';
 import { earnedTier, type Evidence } from './earned.ts';
-import { isPack, PACKS, type Pack } from '../manifest/packs.ts';
+import { PACKS, type Pack } from '../manifest/packs.ts';
 import { WEIGHTS, type Rule, type Tier } from './rule.ts';
 import { RULES } from './rules.ts';
 import { judgeSuppressions } from './suppressions.ts';
@@ -99,7 +99,7 @@ function uncounted({ proofs, trust }: Evidence, at: Date): string[] {
 }
 
 function packsOf(manifest: Manifest, chosen: readonly Pack[]): Pack[] {
-  const own = (manifest.spec.compliance?.packs ?? []).filter(isPack);
+  const own = manifest.spec.compliance?.packs ?? [];
   const wanted = [chosen, own, PACKS].find((packs) => packs.length > 0) ?? PACKS;
   return PACKS.filter((pack) => wanted.includes(pack));
 }

@@ -1,6 +1,6 @@
 import { VENDORS, type VendorName } from '../vendors/vendors.ts';
 import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
-import { anything, object, secret, text, withExamples, word, type SchemaNode } from './schema-node.ts';
+import { anything, object, restricted, secret, text, withExamples, word } from './schema-node.ts';
 
 /** Schema of the agent's parts: metadata, model, prompts, tools, MCP servers, memory. */
 
@@ -12,7 +12,7 @@ const KEYS = [
 ];
 const STORES = ['redis', 'postgres'];
 
-export const metadata: SchemaNode = object('Identity of the agent.', {
+export const metadata = object('Identity of the agent.', {
   'name!': identifier(
     'Name of the agent, unique per namespace. The AgentObservation and every report use this name.',
     FORMATS.dnsLabel,
@@ -24,7 +24,7 @@ export const metadata: SchemaNode = object('Identity of the agent.', {
   license: withExamples(text('License of the agent, preferably an SPDX identifier.'), 'Apache-2.0', 'MIT'),
 });
 
-export const model: SchemaNode = object('The language model that the agent calls.', {
+export const model = object('The language model that the agent calls.', {
   'provider!': withExamples(filled(`Vendor of the model, such as ${PROVIDERS.join(', ')}.`), ...PROVIDERS),
   'id!': withExamples(
     filled('Model identifier used by the vendor, preferably a pinned version.'),
@@ -78,7 +78,7 @@ export const model: SchemaNode = object('The language model that the agent calls
   ),
 });
 
-export const prompts: SchemaNode = object('Prompts of the agent.', {
+export const prompts = object('Prompts of the agent.', {
   system: withExamples(text('System prompt, preferably a `$file:` reference.'), '$file:prompt.md'),
   fallback: text('Response of the agent when the model is unavailable.'),
   hotReload: flag('Whether the agent reloads its prompts when they change.', false),
@@ -91,7 +91,7 @@ export const prompts: SchemaNode = object('Prompts of the agent.', {
   ),
 });
 
-export const tools: SchemaNode = list(
+export const tools = list(
   'Tools that the agent can call. Names must be unique.',
   object('One tool.', {
     'name!': filled('Name that the model uses to call the tool.'),
@@ -114,8 +114,8 @@ export const tools: SchemaNode = list(
   }),
 );
 
-const mcpServer: SchemaNode = {
-  ...object('One server.', {
+const mcpServer = restricted(
+  object('One server.', {
     'name!': filled('Name of the server; its check is `mcp:<name>`.'),
     transport: word('Transport of the server.', ['stdio', 'sse', 'http']),
     host: filled('Host of the server; requires `port`.'),
@@ -131,26 +131,28 @@ const mcpServer: SchemaNode = {
       timeoutSeconds: integer('Timeout of the probe in seconds.', { min: 1, max: 60, default: 5 }),
     }),
   }),
-  if: { properties: { transport: { const: 'stdio' } }, required: ['transport'] },
-  then: { anyOf: [{ required: ['command'] }], $comment: 'a stdio server needs "command"' },
-  else: {
-    if: { properties: { transport: { enum: ['sse', 'http'] } }, required: ['transport'] },
-    then: {
-      anyOf: [{ required: ['url'] }, { required: ['host', 'port'] }],
-      $comment: 'an sse or http server needs "url", or "host" and "port"',
-    },
+  {
+    if: { properties: { transport: { const: 'stdio' } }, required: ['transport'] },
+    then: { anyOf: [{ required: ['command'] }], $comment: 'a stdio server needs "command"' },
     else: {
-      anyOf: [{ required: ['url'] }, { required: ['host', 'port'] }, { required: ['command'] }],
-      $comment: 'a server needs "url", or "host" and "port", or "command"',
+      if: { properties: { transport: { enum: ['sse', 'http'] } }, required: ['transport'] },
+      then: {
+        anyOf: [{ required: ['url'] }, { required: ['host', 'port'] }],
+        $comment: 'an sse or http server needs "url", or "host" and "port"',
+      },
+      else: {
+        anyOf: [{ required: ['url'] }, { required: ['host', 'port'] }, { required: ['command'] }],
+        $comment: 'a server needs "url", or "host" and "port", or "command"',
+      },
     },
   },
-};
+);
 
-export const mcp: SchemaNode = object('Model Context Protocol servers.', {
+export const mcp = object('Model Context Protocol servers.', {
   servers: list('Servers that the agent uses. Names must be unique.', mcpServer),
 });
 
-export const memory: SchemaNode = object('Memory of the agent and its stores.', {
+export const memory = object('Memory of the agent and its stores.', {
   backend: withExamples(text('Default store of the memory, such as redis or postgres.'), ...STORES),
   shortTerm: object('Memory of one conversation.', {
     backend: withExamples(text('Store of the conversation.'), ...STORES),
@@ -197,7 +199,7 @@ export const memory: SchemaNode = object('Memory of the agent and its stores.', 
   }),
 });
 
-export const egress: SchemaNode = object(
+export const egress = object(
   'Outgoing connections and calls that no other part of the manifest declares. They are compared with what the egress lanes and the socket census observe.',
   {
     hosts: list(

@@ -32,7 +32,23 @@ export interface SchemaNode {
   $comment?: string;
 }
 
+declare const VALUE: unique symbol;
+
+/** A node whose valid values are of the type `T`. `VALUE` is for the compiler only: no node has that member. */
+export type Typed<T> = SchemaNode & { readonly [VALUE]?: T };
+
+/** The type of the values that are valid by the node. */
+export type ValueOf<N extends SchemaNode> = N extends { readonly [VALUE]?: infer T } ? T : never;
+
 type Properties = Record<string, SchemaNode>;
+
+/** The type of an object with these properties. */
+type ObjectOf<P extends Properties> = Flat<
+  { [K in keyof P as K extends `${infer Name}!` ? Name : never]: ValueOf<P[K]> } & {
+    [K in keyof P as K extends `${string}!` ? never : K]?: ValueOf<P[K]>;
+  }
+>;
+type Flat<T> = { [K in keyof T]: T[K] } & {};
 
 /** Splits marked property names: `name!` is a required property. */
 function splitRequired(marked: Properties): { properties: Properties; required: string[] } {
@@ -47,7 +63,7 @@ function splitRequired(marked: Properties): { properties: Properties; required: 
 }
 
 /** A closed object: unknown keys are errors, keys that begin with `x-` are allowed. `name!` marks a required key. */
-export function object(description: string, marked: Properties): SchemaNode {
+export function object<P extends Properties>(description: string, marked: P): Typed<ObjectOf<P>> {
   const { properties, required } = splitRequired(marked);
   return {
     type: 'object',
@@ -60,36 +76,50 @@ export function object(description: string, marked: Properties): SchemaNode {
 }
 
 /** An object with arbitrary keys. */
-export function map(description: string, values: SchemaNode): SchemaNode {
+export function map<T>(description: string, values: Typed<T>): Typed<Record<string, T>> {
   return { type: 'object', description, additionalProperties: values };
 }
 
 /** A value that the schema does not restrict. */
-export function anything(description: string): SchemaNode {
+export function anything(description: string): Typed<unknown> {
   return { description };
 }
 
-export function list(description: string, items: SchemaNode): SchemaNode {
+/** The node with further keywords, which do not change the type of its values. */
+export function restricted<T>(node: Typed<T>, keywords: SchemaNode): Typed<T> {
+  return { ...node, ...keywords };
+}
+
+type OneMember<T> = { [K in keyof T]-?: { [M in K]-?: T[M] } }[keyof T];
+
+/** The object with exactly one of its keys. */
+export function exactlyOne<T>(node: Typed<T>, $comment: string): Typed<OneMember<T>> {
+  const { properties = {} }: SchemaNode = node;
+  const alternatives = Object.keys(properties).map((name) => ({ required: [name] }));
+  return { ...(node as SchemaNode), oneOf: alternatives, $comment };
+}
+
+export function list<T>(description: string, items: Typed<T>): Typed<T[]> {
   return { type: 'array', description, items };
 }
 
 /** Any string, including a reference. */
-export function text(description: string, fallback?: string): SchemaNode {
+export function text(description: string, fallback?: string): Typed<string> {
   return { type: 'string', description, ...present({ default: fallback }) };
 }
 
 /** A non-empty string. */
-export function filled(description: string): SchemaNode {
+export function filled(description: string): Typed<string> {
   return { type: 'string', description, minLength: 1 };
 }
 
 /** A key or token. Its value never appears in a message. */
-export function secret(description: string): SchemaNode {
+export function secret(description: string): Typed<string> {
   return { ...filled(description), writeOnly: true };
 }
 
 /** Proposes values in editors. Other values are valid too. */
-export function withExamples(node: SchemaNode, ...examples: (string | number)[]): SchemaNode {
+export function withExamples<T>(node: Typed<T>, ...examples: (string | number)[]): Typed<T> {
   return { ...node, examples };
 }
 
@@ -101,7 +131,7 @@ export function formatted(
   description: string,
   format: { pattern: string; wanted: string },
   fallback?: string,
-): SchemaNode {
+): Typed<string> {
   return {
     ...text(`${description} Must be ${format.wanted}, or a reference.`, fallback),
     if: { pattern: REFERENCE_START },
@@ -110,14 +140,23 @@ export function formatted(
 }
 
 /** A name that is used before references are resolved, so a reference is not allowed. */
-export function identifier(description: string, format: { pattern: string; wanted: string }): SchemaNode {
+export function identifier(description: string, format: { pattern: string; wanted: string }): Typed<string> {
   const { pattern, wanted } = format;
   return { type: 'string', description: `${description} Must be ${wanted}.`, pattern, $comment: wanted };
 }
 
 /** One of a fixed set of values. It is read before references are resolved, so a reference is not allowed. */
-export function word(description: string, words: readonly string[], fallback?: string): SchemaNode {
+export function word<const W extends string>(
+  description: string,
+  words: readonly W[],
+  fallback?: NoInfer<W>,
+): Typed<W> {
   return { type: 'string', description, enum: [...words], ...present({ default: fallback }) };
+}
+
+/** Exactly this value. */
+export function constant<const V extends string>(description: string, value: V): Typed<V> {
+  return { type: 'string', description, const: value };
 }
 
 interface Range {
@@ -126,11 +165,11 @@ interface Range {
   default?: number;
 }
 
-export function integer(description: string, range: Range = {}): SchemaNode {
+export function integer(description: string, range: Range = {}): Typed<number> {
   return { type: 'integer', description, ...bounds(range) };
 }
 
-export function number(description: string, range: Range = {}): SchemaNode {
+export function number(description: string, range: Range = {}): Typed<number> {
   return { type: 'number', description, ...bounds(range) };
 }
 
@@ -138,7 +177,7 @@ function bounds(range: Range): SchemaNode {
   return present({ minimum: range.min, maximum: range.max, default: range.default });
 }
 
-export function flag(description: string, fallback?: boolean): SchemaNode {
+export function flag(description: string, fallback?: boolean): Typed<boolean> {
   return { type: 'boolean', description, ...present({ default: fallback }) };
 }
 

@@ -1,37 +1,58 @@
 import { PACKS } from './packs.ts';
-import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
-import { object, secret, text, withExamples, word, type SchemaNode } from './schema-node.ts';
+import {
+  FORMATS,
+  exactlyOne,
+  filled,
+  flag,
+  formatted,
+  identifier,
+  integer,
+  list,
+  map,
+  number,
+} from './schema-node.ts';
+import { object, restricted, secret, text, withExamples, word } from './schema-node.ts';
 
 /** Schema of the agent's operation: requirements, guardrails, evaluation, observability, compliance, API, subagents, approval. */
 
-export const requires: SchemaNode = object('Requirements that must be met for the agent to run.', {
+export const requires = object('Requirements that must be met for the agent to run.', {
   envVars: list(
     'Environment variables that must be set; each is checked as `env:<VAR>`.',
     identifier('Name of the variable.', FORMATS.variable),
   ),
-  services: list('Services that must be reachable. Names must be unique.', {
-    ...object('One service; its check is `service:<name>`.', {
-      name: filled('Name of the service; default: the value of `type`.'),
-      type: withExamples(filled('Kind of service, such as redis or postgres.'), 'redis', 'postgres', 'http'),
-      address: withExamples(
-        formatted('Address of the service.', FORMATS.address),
-        '$env:DATABASE_URL',
-        'redis://cache:6379',
-      ),
-      critical: flag(
-        'Whether the agent cannot run without the service. If true, a failed check has severity error.',
-        false,
-      ),
-    }),
-    anyOf: [{ required: ['name'] }, { required: ['type'] }],
-    $comment: 'a service needs "name" or "type"',
-  }),
+  services: list(
+    'Services that must be reachable. Names must be unique.',
+    restricted(
+      object('One service; its check is `service:<name>`.', {
+        name: filled('Name of the service; default: the value of `type`.'),
+        type: withExamples(
+          filled('Kind of service, such as redis or postgres.'),
+          'redis',
+          'postgres',
+          'http',
+        ),
+        address: withExamples(
+          formatted('Address of the service.', FORMATS.address),
+          '$env:DATABASE_URL',
+          'redis://cache:6379',
+        ),
+        critical: flag(
+          'Whether the agent cannot run without the service. If true, a failed check has severity error.',
+          false,
+        ),
+      }),
+      {
+        anyOf: [{ required: ['name'] }, { required: ['type'] }],
+        $comment: 'a service needs "name" or "type"',
+      },
+    ),
+  ),
   minimumMemoryMB: integer('Minimum memory in MiB. Declared, not checked.', { min: 1 }),
   nodeVersion: withExamples(text('Node.js version, such as ">=22". Declared, not checked.'), '>=22'),
   pythonVersion: withExamples(text('Python version, such as ">=3.12". Declared, not checked.'), '>=3.12'),
 });
 
-const guardrail = (description: string): SchemaNode =>
+const guardrail = (description: string) =>
   object(description, {
     'type!': word('Kind of guardrail.', [
       'topic-filter',
@@ -63,12 +84,12 @@ const guardrail = (description: string): SchemaNode =>
     message: text('Message to the user when the guardrail triggers.'),
   });
 
-export const guardrails: SchemaNode = object('Guardrails around the model.', {
+export const guardrails = object('Guardrails around the model.', {
   input: list('Guardrails on the input of the model.', guardrail('One input guardrail.')),
   output: list('Guardrails on the output of the model.', guardrail('One output guardrail.')),
 });
 
-export const evaluation: SchemaNode = object('Evaluation of the agent.', {
+export const evaluation = object('Evaluation of the agent.', {
   framework: withExamples(text('Evaluation framework, such as deepeval or ragas.'), 'deepeval', 'ragas'),
   datasets: list(
     'Datasets for the evaluation. Names must be unique.',
@@ -89,7 +110,7 @@ export const evaluation: SchemaNode = object('Evaluation of the agent.', {
   ciGate: flag('Whether an evaluation below a threshold fails the build.', false),
 });
 
-export const observability: SchemaNode = object('Traces, metrics and logs of the agent.', {
+export const observability = object('Traces, metrics and logs of the agent.', {
   tracing: object('Traces.', {
     'backend!': withExamples(
       filled('Product, such as otel, langfuse, langsmith.'),
@@ -114,7 +135,7 @@ export const observability: SchemaNode = object('Traces, metrics and logs of the
   }),
 });
 
-export const compliance: SchemaNode = object('Compliance rules for the audit.', {
+export const compliance = object('Compliance rules for the audit.', {
   packs: list('Rule packs to audit; default: all.', word('A rule pack.', PACKS)),
   suppressions: list(
     'Rules that are suppressed, with the reason.',
@@ -131,7 +152,7 @@ export const compliance: SchemaNode = object('Compliance rules for the audit.', 
   auditSchedule: text('Audit interval. Declared, not checked.'),
 });
 
-const apiObject: SchemaNode = object('API of the agent.', {
+const apiObject = object('API of the agent.', {
   type: word('Protocol of the API over HTTP/1.1.', ['rest', 'mcp', 'websocket']),
   port: integer('Port that the agent listens on.', { min: 1, max: 65535 }),
   pathPrefix: formatted('Path prefix of the API.', FORMATS.urlPath),
@@ -172,17 +193,16 @@ const apiObject: SchemaNode = object('API of the agent.', {
   }),
 });
 
-export const api: SchemaNode = {
-  ...apiObject,
+export const api = restricted(apiObject, {
   if: { required: ['a2a'] },
   then: {
     anyOf: [{ required: ['url'] }],
     $comment: 'an A2A interface needs "url", the address that its clients use',
   },
-};
+});
 
-const subagentRef: SchemaNode = {
-  ...object('Reference to the other agent: its manifest or its A2A address.', {
+const subagentRef = exactlyOne(
+  object('Reference to the other agent: its manifest or its A2A address.', {
     manifest: filled("Path of the other agent's manifest."),
     a2a: object('An agent with an A2A interface.', {
       'url!': formatted('URL of the agent.', FORMATS.httpUrl),
@@ -193,11 +213,10 @@ const subagentRef: SchemaNode = {
       }),
     }),
   }),
-  oneOf: [{ required: ['manifest'] }, { required: ['a2a'] }],
-  $comment: 'needs exactly one of "manifest" and "a2a"',
-};
+  'needs exactly one of "manifest" and "a2a"',
+);
 
-export const subagents: SchemaNode = list(
+export const subagents = list(
   'Agents that this agent calls. Names must be unique.',
   object('One subagent.', {
     'name!': filled('Name of the subagent.'),
@@ -208,7 +227,7 @@ export const subagents: SchemaNode = list(
   }),
 );
 
-export const skills: SchemaNode = list(
+export const skills = list(
   'Skills listed in the capability card. Identifiers must be unique.',
   object('One skill.', {
     'id!': filled('Identifier of the skill.'),
@@ -216,7 +235,7 @@ export const skills: SchemaNode = list(
   }),
 );
 
-export const humanInTheLoop: SchemaNode = object('Approval by a person. Declared, not checked.', {
+export const humanInTheLoop = object('Approval by a person. Declared, not checked.', {
   enabled: flag('Whether human approval is enabled.'),
   approvalRequired: list('Tools or actions that need approval.', text('A tool or an action.')),
   timeoutSeconds: integer('Seconds to wait for a decision.', { min: 1 }),

@@ -1,10 +1,34 @@
 import { egress, mcp, memory, metadata, model, prompts, tools } from './schema-agent.ts';
-import { object, type SchemaNode } from './schema-node.ts';
+import { constant, object, type SchemaNode } from './schema-node.ts';
 import { api, compliance, evaluation, guardrails, humanInTheLoop } from './schema-operation.ts';
 import { observability, requires, skills, subagents } from './schema-operation.ts';
 
 export const MANIFEST_API_VERSION = 'platform.io/v1';
 export const MANIFEST_KIND = 'PlatformAgent';
+
+/** The type `Manifest` follows from it. */
+export const manifest = object('The declaration of one agent.', {
+  'apiVersion!': constant('Version of this format.', MANIFEST_API_VERSION),
+  'kind!': constant('Kind of document.', MANIFEST_KIND),
+  'metadata!': metadata,
+  'spec!': object('Parts and operation of the agent.', {
+    'model!': model,
+    prompts,
+    tools,
+    mcp,
+    egress,
+    memory,
+    requires,
+    guardrails,
+    evaluation,
+    observability,
+    compliance,
+    api,
+    subagents,
+    skills,
+    humanInTheLoop,
+  }),
+});
 
 /**
  * JSON Schema (2020-12) of the manifest. It is the only source of the validator (validate.generated.ts), the published
@@ -14,28 +38,7 @@ export const MANIFEST_SCHEMA: SchemaNode = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   $id: 'https://platform.io/schemas/v1/agent.schema.json',
   title: 'Agent manifest',
-  ...object('The declaration of one agent.', {
-    'apiVersion!': { type: 'string', description: 'Version of this format.', const: MANIFEST_API_VERSION },
-    'kind!': { type: 'string', description: 'Kind of document.', const: MANIFEST_KIND },
-    'metadata!': metadata,
-    'spec!': object('Parts and operation of the agent.', {
-      'model!': model,
-      prompts,
-      tools,
-      mcp,
-      egress,
-      memory,
-      requires,
-      guardrails,
-      evaluation,
-      observability,
-      compliance,
-      api,
-      subagents,
-      skills,
-      humanInTheLoop,
-    }),
-  }),
+  ...manifest,
 };
 
 /** Cache by pointer, because most validation errors refer to a few nodes. */
