@@ -1,7 +1,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
-import { EVENT_BATCH_LIMITS, parseEventBatch } from '../core/behavior/parse-event-batch.ts';
+import { EVENT_BATCH_LIMITS, parseEventBatch } from '../core/shapes/events.ts';
 import { describeError } from '../core/untrusted/describe-error.ts';
 import type { PushLogger } from './clock.ts';
 import { postJson } from './post-json.ts';

@@ -1,5 +1,5 @@
 import { addToDay, emptyDay, totalsToday, type TokenPrice } from '../core/usage/day-totals.ts';
-import { MAX_TOKENS } from '../core/usage/token-counts.ts';
+import { MAX_TOKENS } from '../core/shapes/tokens.ts';
 import type { AgentUsageReport, ModelUsage, UsageTotals, UsageWindow } from '../core/shapes/usage.ts';
 import { cut } from '../core/untrusted/fields.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../core/usage/usage-window.ts';

@@ -123,13 +123,15 @@ const meaningOf = (body: HttpBody, name: string, path: Path): string =>
 
 /** The description of the member at the path. */
 function descriptionIn(schema: JsonSchema | undefined, path: Path): string | undefined {
-  const found = path.reduce<JsonSchema | undefined>((part, key) => {
-    const inner = typeof key === 'number' ? part?.['items'] : (part?.['properties'] as object | undefined);
-    return (typeof key === 'number' ? inner : (inner as JsonSchema | undefined)?.[key]) as
-      | JsonSchema
-      | undefined;
-  }, schema);
-  return found?.['description'] as string | undefined;
+  let found = [schema].filter(isRecord);
+  for (const key of path)
+    found = found
+      .flatMap((each) => (each['anyOf'] as JsonSchema[] | undefined) ?? [each])
+      .flatMap(
+        ({ items, properties }) => (typeof key === 'number' ? items : valueAt(properties, [key])) ?? [],
+      )
+      .filter(isRecord);
+  return found[0]?.['description'] as string | undefined;
 }
 
 function rowsOf(body: HttpBody): string[][] {

@@ -1,4 +1,4 @@
-import { eventBatch, parseEventBatch } from '../core/behavior/parse-event-batch.ts';
+import { eventBatch, parseEventBatch } from '../core/shapes/events.ts';
 import { readHealthReport } from '../core/health/parse-health-report.ts';
 import { ownHealthReport, healthReport } from '../core/shapes/health.ts';
 import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
@@ -190,27 +190,7 @@ export const HTTP_BODIES: readonly HttpBody[] = [
     },
     parse: parseEventBatch,
     schema: eventBatch.schema,
-    type: { file: 'core/behavior/audit-entry.ts', name: 'EventBatch' },
-    meanings: {
-      requestId:
-        '`X-Request-Id` of the request. If absent, the batch belongs to no request and has only `model` events.',
-      agentName: 'Recorded, not verified.',
-      events: 'The events, in order.',
-      'events[].type': 'Kind of the event; it decides the other members.',
-      'events[].guardrailType': '`type` of the guardrail in the manifest.',
-      'events[].invoked': 'Whether the guardrail ran.',
-      'events[].blocked': 'Whether it blocked the request or response.',
-      'events[].score': 'Score of the detector.',
-      'events[].name': 'Name of the tool in the manifest.',
-      'events[].success': 'Whether the call succeeded.',
-      'events[].latencyMs': 'Duration of the call in milliseconds.',
-      'events[].modelId': 'Model that was called.',
-      'events[].promptTokens': 'Tokens of the prompt.',
-      'events[].completionTokens': 'Tokens of the completion.',
-      'events[].backend': 'Memory backend that was written to.',
-      'events[].ttlSeconds': 'Time after which the entry expires.',
-      'events[].piiScrubbed': 'Whether personal data was removed first.',
-    },
+    meanings: { 'events[].type': 'Kind of the event; it decides the other members.' },
   },
   {
     title: 'Registration',

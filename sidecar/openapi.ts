@@ -1,5 +1,5 @@
 import { responseSchemas } from '../core/shapes/response.ts';
-import { eventBatch } from '../core/behavior/parse-event-batch.ts';
+import { eventBatch } from '../core/shapes/events.ts';
 import { openApiDocument, type Access } from '../core/openapi/document.ts';
 import { TEXT } from '../core/untrusted/json-schema.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';

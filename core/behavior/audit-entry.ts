@@ -1,3 +1,5 @@
+import type { behavioralEvent } from '../shapes/events.ts';
+import type { TypeOf } from '../shapes/object.ts';
 import type { ModelCall, RequestUsage } from '../usage/usage.ts';
 
 /** Every proxied request has exactly one outcome. */
@@ -75,31 +77,10 @@ export interface AuditEntry extends Behavior {
   behaviorFrom?: 'spans';
 }
 
-export type BehavioralEvent = EventFacts & {
-  /** The event was read from an OpenTelemetry span; absent: the agent sent the event itself. */
-  source?: 'span';
-};
-
 /** Not in the JSON of an event. */
 export const REQUESTED_ID = Symbol('requestedId');
 
-type EventFacts =
-  | { type: 'guardrail'; guardrailType: string; invoked: boolean; blocked?: boolean; score?: number }
-  | { type: 'tool'; name: string; success?: boolean; latencyMs?: number }
-  | {
-      type: 'model';
-      modelId: string;
-      promptTokens: number;
-      completionTokens: number;
-      /** The model of the request, if a span has it. A vendor can respond with another name of the same model. */
-      [REQUESTED_ID]?: string;
-    }
-  | { type: 'memory'; backend?: string; ttlSeconds?: number; piiScrubbed?: boolean };
-
-/** `POST /events`. */
-export interface EventBatch {
-  /** null: the batch belongs to no request; only `model` events are allowed. */
-  requestId: string | null;
-  agentName?: string;
-  events: BehavioralEvent[];
-}
+export type BehavioralEvent = TypeOf<typeof behavioralEvent> & {
+  /** The model of the request, if the span of a `model` event has it. A vendor can respond with another name of the same model. */
+  [REQUESTED_ID]?: string;
+};

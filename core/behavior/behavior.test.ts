@@ -5,7 +5,7 @@ import fc from '../../testing/properties.ts';
 import { applyEvents } from './apply-events.ts';
 import type { AuditEntry, Behavior, BehavioralEvent } from './audit-entry.ts';
 import { hasBehavior, parseBehaviorHeaders } from './parse-behavior-headers.ts';
-import { parseEventBatch } from './parse-event-batch.ts';
+import { parseEventBatch } from '../shapes/events.ts';
 import { isFailing, servingOf, summarizeBehavior } from './summarize-behavior.ts';
 
 describe('behavioral headers', () => {

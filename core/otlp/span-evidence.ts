@@ -1,5 +1,5 @@
 import { REQUESTED_ID, type BehavioralEvent } from '../behavior/audit-entry.ts';
-import { MAX_TOKENS } from '../usage/token-counts.ts';
+import { MAX_TOKENS } from '../shapes/tokens.ts';
 import type { AttributeValue, OtlpSpan } from './span.ts';
 import { usageDetailsOf } from './usage-details.ts';
 import { attributesOf, KIND_ROWS, type SpanField, type SpanKind } from './vocabulary.ts';

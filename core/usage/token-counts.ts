@@ -1,3 +1,4 @@
+import { MAX_TOKENS } from '../shapes/tokens.ts';
 import { isRecord, own } from '../untrusted/fields.ts';
 
 /** Token counts of one or more model calls. */
@@ -120,9 +121,6 @@ export interface SentCounts {
   /** Whether the request contained these counts. Zeros do not matter, and a total may be the sum. */
   hasCounts(holder: unknown): boolean;
 }
-
-/** Upper limit for one call. A larger number is invalid and would distort all sums. */
-export const MAX_TOKENS = 1e9;
 
 /**
  * The token counts in an object. null: none. `unreadable`: at least one count is invalid, so the others are not reliable

@@ -1,9 +1,5 @@
-import type {
-  AuditEntry,
-  BehavioralEvent,
-  EventBatch,
-  OutcomeCounts,
-} from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry, BehavioralEvent, OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type { EventBatch } from '../../core/shapes/events.ts';
 import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import { sightingsIn } from '../../core/facts/sightings.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { EVENT_BATCH_LIMITS } from '../../core/behavior/parse-event-batch.ts';
+import { EVENT_BATCH_LIMITS } from '../../core/shapes/events.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 
 let rig: SidecarRig;

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { EVENT_BATCH_LIMITS, parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
+import { EVENT_BATCH_LIMITS, parseEventBatch } from '../../core/shapes/events.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import { EVENT_STREAM_HEADERS } from '../../runtime/event-stream.ts';
 import { jsonBody } from '../../runtime/http-app.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
+import { parseEventBatch } from '../../core/shapes/events.ts';
 import { TestServers } from '../sockets.ts';
 import { AGENTS, FOLDER } from './agents.ts';
 

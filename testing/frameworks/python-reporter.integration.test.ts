@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
+import { parseEventBatch } from '../../core/shapes/events.ts';
 import type { Check } from '../../core/shapes/health.ts';
 import { parseAgentReport } from '../../core/health/parse-agent-report.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';

@@ -1,5 +1,6 @@
+import { MAX_TOKENS } from '../../shapes/tokens.ts';
 import { own } from '../../untrusted/fields.ts';
-import { countsOf, MAX_TOKENS } from '../../usage/token-counts.ts';
+import { countsOf } from '../../usage/token-counts.ts';
 import type { Json, ModelUsage, WireName } from '../model-wire.ts';
 import { recordAt } from './members.ts';
 

@@ -1,4 +1,6 @@
 import { OUTCOMES } from '../../behavior/audit-entry.ts';
+import { behavioralEvent } from '../../shapes/events.ts';
+import { responseSchemas } from '../../shapes/response.ts';
 import { POLICY_MODES } from '../../shapes/values.ts';
 import {
   AMOUNT,
@@ -26,15 +28,6 @@ const LATENCY = orNull(AMOUNT);
 const REACHABLE = { ...orNull(FLAG), description: 'null: unknown.' };
 const STATUS_CODE: JsonSchema = { type: 'integer' };
 const ONLY_TRUE: JsonSchema = { type: 'boolean', const: true };
-
-/** A value of `type` and its members. */
-const FROM_SPAN: JsonSchema = {
-  ...{ type: 'string', const: 'span' },
-  description: 'The event was read from an OpenTelemetry span.',
-};
-
-const event = (type: string, required: Record<string, JsonSchema>, optional?: Record<string, JsonSchema>) =>
-  closed({ type: { type: 'string', const: type }, ...required }, { ...optional, source: FROM_SPAN });
 
 const HEALTH: Readonly<Record<string, JsonSchema>> = {
   ReadyReport: {
@@ -252,18 +245,6 @@ const AUDIT: Readonly<Record<string, JsonSchema>> = {
       closed({ unavailable: TEXT }),
     ],
   },
-  BehavioralEvent: {
-    anyOf: [
-      event(
-        'guardrail',
-        { guardrailType: TEXT, invoked: FLAG },
-        { blocked: FLAG, score: { type: 'number' } },
-      ),
-      event('tool', { name: TEXT }, { success: FLAG, latencyMs: AMOUNT }),
-      event('model', { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT }),
-      event('memory', {}, { backend: TEXT, ttlSeconds: COUNT, piiScrubbed: FLAG }),
-    ],
-  },
   RecordedEvents: closed({
     requestId: TEXT,
     found: ONLY_TRUE,
@@ -280,4 +261,5 @@ export const SIDECAR_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...USAGE,
   ...AUDIT,
   ...EGRESS_CALL_SCHEMAS,
+  ...responseSchemas([behavioralEvent]),
 };
