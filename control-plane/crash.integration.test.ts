@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { OUTCOMES, type Outcome, type OutcomeCounts } from '../core/behavior/audit-entry.ts';
-import type { AgentHistory, HistoryPoint, HistoryStep } from '../core/fleet/history.ts';
+import type { AgentHistory, HistoryPoint, HistoryStep } from '../core/shapes/history.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import {
   restartPostgres,

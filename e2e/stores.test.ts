@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { Agent, request } from 'undici';
-import type { AgentHistory, HistoryPoint, HistoryStep } from '../core/fleet/history.ts';
+import type { AgentHistory, HistoryPoint, HistoryStep } from '../core/shapes/history.ts';
 import { whyNoDebianServers } from '../testing/debian-server.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { AdminAction, HistoryStore } from '../control-plane/stores/history.ts';
+import type { HistoryStore } from '../control-plane/stores/history.ts';
+import type { AdminAction } from '../core/shapes/admin-action.ts';
 import { addAction, MAX_ACTIONS, MAX_WRONG_KEYS } from '../control-plane/stores/sql/admin-actions.ts';
 import { expireHistory, recordHistory } from '../control-plane/stores/sql/history-tables.ts';
 import type { SqlDatabase } from '../control-plane/stores/sql/sql-database.ts';
@@ -7,7 +8,7 @@ import type { AgentKey, AgentRecord, Store } from '../control-plane/stores/store
 import type { OutcomeCounts } from '../core/behavior/audit-entry.ts';
 import { gradeOf } from '../core/shapes/grade.ts';
 import type { Heartbeat } from '../core/shapes/heartbeat.ts';
-import type { FleetPoint, HistoryPoint, HistoryStep } from '../core/fleet/history.ts';
+import type { FleetPoint, HistoryPoint, HistoryStep } from '../core/shapes/history.ts';
 import { diceOf } from './dice.ts';
 import { aHeartbeat } from './heartbeat.ts';
 import { SEED } from './seed.ts';

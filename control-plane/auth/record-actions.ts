@@ -3,7 +3,7 @@ import { isRuleId } from '../../core/audit/rules.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
 import { describeError } from '../../runtime/logger.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
-import type { AdminAction } from '../stores/history.ts';
+import type { AdminAction } from '../../core/shapes/admin-action.ts';
 import type { AgentKey } from '../stores/store.ts';
 import { oncePerSource, sourceOf } from './once-per-source.ts';
 

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import { coverageOf } from '../../core/fleet/coverage.ts';
-import { COVERAGE_KINDS } from '../../core/fleet/kinds.ts';
+import { COVERAGE_KINDS } from '../../core/shapes/coverage.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { LiveFleet } from '../live/fleet.ts';
 import { namespaceReader } from './find-agent.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CoverageReport } from '../../core/fleet/coverage.ts';
+import type { CoverageReport } from '../../core/shapes/coverage.ts';
 import type { RuleState } from '../../core/fleet/rule-states.ts';
 import { RULE_TEXTS } from '../../core/fleet/rule-texts.ts';
 import type { ObservationStatus } from '../../core/observation/observation.ts';

@@ -4,7 +4,7 @@ import {
   type AgentHistory,
   type FleetHistory,
   type HistoryStep,
-} from '../../core/fleet/history.ts';
+} from '../../core/shapes/history.ts';
 import { MAX_POINTS, rangeOf } from '../../core/fleet/steps.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import { INVALID, isoTime } from '../../core/untrusted/fields.ts';

@@ -1,10 +1,11 @@
+import type { AdminAction } from '../../core/shapes/admin-action.ts';
 import type {
   AgentHistory,
   FleetHistory,
   FleetPoint,
   HistoryChange,
   HistoryPoint,
-} from '../../core/fleet/history.ts';
+} from '../../core/shapes/history.ts';
 import type { AgentKey } from './store.ts';
 
 export interface AgentHistoryQuery extends AgentKey {
@@ -20,25 +21,6 @@ export interface FleetHistoryQuery {
   step: FleetHistory['step'];
   from: Date;
   to: Date;
-}
-
-/** A request with the admin key that changes something, with its result. */
-export interface AdminAction {
-  /** Increases with each action. */
-  id: number;
-  /** ISO 8601 */
-  at: string;
-  /** The operation id of the route, such as `deleteAgent`. */
-  action: string;
-  /** Address of the client. */
-  address: string;
-  /** The agent of the request; null: the request names none. */
-  agentName: string | null;
-  namespace: string | null;
-  /** The rule of a proof; null: another action. */
-  ruleId: string | null;
-  /** Status of the response. */
-  status: number;
 }
 
 /** The part of a store that keeps the past. Only the SQL stores have it. */

@@ -1,5 +1,5 @@
 import type { ObservationStatus } from '../observation/observation.ts';
-import { CHANGE_KINDS, type ChangeKind, type HistoryChange } from './history.ts';
+import { CHANGE_KINDS, type ChangeKind, type HistoryChange } from '../shapes/history.ts';
 
 const VALUES: Readonly<Record<ChangeKind, (status: ObservationStatus) => string | undefined>> = {
   phase: ({ phase }) => phase,

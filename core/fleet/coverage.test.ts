@@ -5,9 +5,10 @@ import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';
 import type { Condition, ConditionType, ObservationStatus } from '../observation/observation.ts';
 import { statusOf } from '../observation/status-of.ts';
-import { coverageOf, type CoverageGap } from './coverage.ts';
+import { COVERAGE_KINDS, type CoverageGap, type CoverageKind } from '../shapes/coverage.ts';
+import { coverageOf } from './coverage.ts';
 import { excerptOf, withObserved, type AgentExcerpt, type ObservedAgent } from './excerpt.ts';
-import { COVERAGE_KINDS, COVERAGE_ROWS, type CoverageKind } from './kinds.ts';
+import { COVERAGE_ROWS } from './kinds.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
 const at = (seconds: number): Date => new Date(Date.parse(START) + seconds * 1000);

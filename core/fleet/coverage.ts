@@ -1,35 +1,6 @@
-import { COVERAGE_ROWS, type CoverageKind } from './kinds.ts';
+import type { CoverageReport } from '../shapes/coverage.ts';
+import { COVERAGE_ROWS } from './kinds.ts';
 import type { AgentExcerpt } from './excerpt.ts';
-
-/** One part of one agent that is not seen. */
-export interface CoverageGap {
-  kind: CoverageKind;
-  agentName: string;
-  namespace: string;
-  reason: string;
-  remedy: string;
-  /** ISO 8601; null: not known. */
-  since: string | null;
-}
-
-export interface CoverageSummary {
-  kind: CoverageKind;
-  title: string;
-  explanation: string;
-  /** Number of agents, also of those that `gaps` does not list. */
-  count: number;
-}
-
-/** `GET /api/v1/coverage`. */
-export interface CoverageReport {
-  /** ISO 8601 */
-  generatedAt: string;
-  /** Number of examined agents. */
-  agents: number;
-  /** By kind, then in the order of the agents. */
-  gaps: CoverageGap[];
-  kinds: CoverageSummary[];
-}
 
 /**
  * What is not seen of the agents at `at`.

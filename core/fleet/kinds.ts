@@ -4,21 +4,9 @@ import { DRIFT_SUMMARIES } from '../injection/drift.ts';
 import { AGENT_LABEL, SIDECAR_CONTAINER } from '../injection/names.ts';
 import { MIRRORED_REASON } from '../observation/mirrored.ts';
 import { staleLimitMs } from '../observation/phase.ts';
+import type { CoverageKind } from '../shapes/coverage.ts';
 import { isIdle, type AgentExcerpt } from './excerpt.ts';
 import { counted, percentText, sentence } from './sentence.ts';
-
-export const COVERAGE_KINDS = [
-  'no-reporter',
-  'bypassed-service',
-  'not-evaluated',
-  'failed-open',
-  'no-policy-rules',
-  'no-sidecar',
-  'no-lanes',
-  'unseen-egress',
-  'silent',
-] as const;
-export type CoverageKind = (typeof COVERAGE_KINDS)[number];
 
 /** One way in which a part of an agent stays unseen. */
 export interface CoverageRow {

@@ -6,7 +6,7 @@ import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../observation/observation.ts';
 import { statusOf, withoutGone } from '../observation/status-of.ts';
-import type { HistoryPoint } from './history.ts';
+import type { HistoryPoint } from '../shapes/history.ts';
 import { pointOf } from './point-of.ts';
 
 /** A heartbeat; by default of process `a`, which started at 10:00. */

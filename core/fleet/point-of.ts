@@ -3,7 +3,7 @@ import { gradeOf } from '../shapes/grade.ts';
 import { FORGET_MS } from '../observation/merge-heartbeat.ts';
 import type { BriefInstance, DayUse, ObservationStatus } from '../observation/observation.ts';
 import { usedToday } from '../observation/tokens.ts';
-import type { HistoryPoint } from './history.ts';
+import type { HistoryPoint } from '../shapes/history.ts';
 
 const NO_OUTCOMES: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
 

@@ -1,4 +1,4 @@
-import type { HistoryStep } from './history.ts';
+import type { HistoryStep } from '../shapes/history.ts';
 
 /** A step with roll-ups. */
 export type RollupStep = Exclude<HistoryStep, 'heartbeat'>;

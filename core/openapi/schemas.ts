@@ -1,12 +1,13 @@
+import { adminAction } from '../shapes/admin-action.ts';
 import { agentRow, agentSelection, fleetEvent } from '../shapes/agent-row.ts';
+import { coverageGap, coverageKind, coverageReport } from '../shapes/coverage.ts';
+import { agentHistory, fleetHistory, fleetPoint, historyChange, historyPoint } from '../shapes/history.ts';
 import { outcomeCounts } from '../shapes/outcomes.ts';
 import { responseSchemas } from '../shapes/response.ts';
 import type { JsonSchema } from '../untrusted/json-schema.ts';
 import { AGENT_DETAIL_SCHEMAS } from './schemas/agent-detail.ts';
 import { COMMON_SCHEMAS } from './schemas/common.ts';
-import { COVERAGE_SCHEMAS } from './schemas/coverage.ts';
 import { FLEET_SCHEMAS } from './schemas/fleet.ts';
-import { HISTORY_SCHEMAS } from './schemas/history.ts';
 import { EGRESS_SCHEMAS } from './schemas/egress.ts';
 import { REPORT_SHAPES } from './schemas/reports.ts';
 import { RULE_SCHEMAS } from './schemas/rules.ts';
@@ -20,11 +21,11 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   SIDECAR_SCHEMAS,
   FLEET_SCHEMAS,
   AGENT_DETAIL_SCHEMAS,
-  HISTORY_SCHEMAS,
-  COVERAGE_SCHEMAS,
   RULE_SCHEMAS,
   STREAM_SCHEMAS,
   responseSchemas([...REPORT_SHAPES, outcomeCounts, agentRow, agentSelection, fleetEvent]),
+  responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
+  responseSchemas([coverageReport, coverageGap, coverageKind]),
 ];
 
 /** All schemas of responses, by name. */

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { AgentHistory } from '../../core/fleet/history.ts';
+import type { AgentHistory } from '../../core/shapes/history.ts';
 import { useResource } from '../api/resource.ts';
 import { Chart } from '../chart/chart.tsx';
 import { formatTime, formatUsd } from '../format.ts';

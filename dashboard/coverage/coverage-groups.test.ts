@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { CoverageGap, CoverageSummary } from '../../core/fleet/coverage.ts';
+import type { CoverageGap, CoverageSummary } from '../../core/shapes/coverage.ts';
 import { groupGaps, withNamespaces } from './coverage-groups.ts';
 
 const kind = (name: CoverageGap['kind'], count: number): CoverageSummary => ({

@@ -1,4 +1,4 @@
-import type { CoverageGap, CoverageReport, CoverageSummary } from '../../core/fleet/coverage.ts';
+import type { CoverageGap, CoverageReport, CoverageSummary } from '../../core/shapes/coverage.ts';
 
 /** One kind of blind spot, with its agents. `count` may be greater than their number, because lists have a limit. */
 export interface CoverageGroup extends CoverageSummary {

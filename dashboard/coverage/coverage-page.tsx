@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import type { CoverageReport } from '../../core/fleet/coverage.ts';
+import type { CoverageReport } from '../../core/shapes/coverage.ts';
 import { AgentLink } from '../agent/links.tsx';
 import { Loaded } from '../agent/loaded.tsx';
 import { REFRESH_MS } from '../agent/types.ts';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { FleetHistory as History, FleetPoint } from '../../core/fleet/history.ts';
+import type { FleetHistory as History, FleetPoint } from '../../core/shapes/history.ts';
 import { useResource } from '../api/resource.ts';
 import type { ChartSeries } from '../chart/chart-data.ts';
 import { Chart } from '../chart/chart.tsx';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { gradeOf } from '../../core/shapes/grade.ts';
-import { CHANGE_KINDS, type HistoryChange, type HistoryPoint } from '../../core/fleet/history.ts';
+import { CHANGE_KINDS, type HistoryChange, type HistoryPoint } from '../../core/shapes/history.ts';
 import { changeText, historySeries, marksOf, momentsOf, queryOf, RANGES } from './history-series.ts';
 
 const point = (at: string, more: Partial<HistoryPoint> = {}): HistoryPoint => {

@@ -1,4 +1,4 @@
-import type { AgentHistory, HistoryChange, HistoryPoint, HistoryStep } from '../../core/fleet/history.ts';
+import type { AgentHistory, HistoryChange, HistoryPoint, HistoryStep } from '../../core/shapes/history.ts';
 import type { ChartMark } from '../chart/chart-data.ts';
 
 type Values = readonly (number | null)[];

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AgentHistory } from '../../core/fleet/history.ts';
+import type { AgentHistory } from '../../core/shapes/history.ts';
 import { COMPILE_CACHE } from '../../testing/compile-cache.ts';
 import { isListening } from '../../testing/is-listening.ts';
 import { findPython } from './find-python.ts';

@@ -1,4 +1,4 @@
-import type { AdminAction } from '../history.ts';
+import type { AdminAction } from '../../../core/shapes/admin-action.ts';
 import type { Row, SqlSession } from './sql-database.ts';
 
 /** Maximum number of stored actions. */

@@ -1,6 +1,6 @@
 import { GRADES, type Grade, type Phase } from '../../../core/shapes/values.ts';
 import { gradeOf, minimumScoreOf } from '../../../core/shapes/grade.ts';
-import type { ChangeKind, FleetPoint, HistoryChange, HistoryPoint } from '../../../core/fleet/history.ts';
+import type { ChangeKind, FleetPoint, HistoryChange, HistoryPoint } from '../../../core/shapes/history.ts';
 import { DAY_MS, startOf, STEP_MS } from '../../../core/fleet/steps.ts';
 import type { AgentHistoryQuery, FleetHistoryQuery } from '../history.ts';
 import type { AgentKey } from '../store.ts';

@@ -1,5 +1,5 @@
 import { observedSummaryOf } from '../../../core/egress/report.ts';
-import type { HistoryPoint } from '../../../core/fleet/history.ts';
+import type { HistoryPoint } from '../../../core/shapes/history.ts';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import type { AgentKey, Arrival, InstanceReport } from '../store.ts';
 import type { SqlSession } from './sql-database.ts';

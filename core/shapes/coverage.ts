@@ -1,0 +1,48 @@
+import { count } from './common.ts';
+import { isoTime, named, nullable, oneOf, text, type Field } from './field.ts';
+import { list, object, type TypeOf } from './object.ts';
+
+export const COVERAGE_KINDS = [
+  'no-reporter',
+  'bypassed-service',
+  'not-evaluated',
+  'failed-open',
+  'no-policy-rules',
+  'no-sidecar',
+  'no-lanes',
+  'unseen-egress',
+  'silent',
+] as const;
+export type CoverageKind = (typeof COVERAGE_KINDS)[number];
+
+const kind = oneOf('The kind of gap.', COVERAGE_KINDS);
+
+const gapMembers = object('One part of one agent that nothing reports.', {
+  kind,
+  agentName: text('Name of the agent.'),
+  namespace: text('Namespace of the agent.'),
+  reason: text('What is not seen, with its numbers and names.'),
+  remedy: text('What to do about it.'),
+  since: nullable(isoTime('null: not known.')),
+});
+export interface CoverageGap extends TypeOf<typeof gapMembers> {}
+export const coverageGap: Field<CoverageGap> = named('CoverageGap', gapMembers);
+
+const kindMembers = object('A kind of gap.', {
+  kind,
+  title: text('A short title.'),
+  explanation: text('What is not seen, and why.'),
+  count: count('Number of agents, also of those that `gaps` does not list.'),
+});
+export interface CoverageSummary extends TypeOf<typeof kindMembers> {}
+export const coverageKind: Field<CoverageSummary> = named('CoverageKind', kindMembers);
+
+const report = object('The parts of agents that nothing reports.', {
+  generatedAt: isoTime('Time of the report.'),
+  agents: count('Number of examined agents.'),
+  gaps: list('By kind, then by namespace and name; at most `limit` of each kind.', coverageGap),
+  kinds: list('Every kind, also without gaps.', coverageKind),
+});
+/** `GET /api/v1/coverage`. */
+export interface CoverageReport extends TypeOf<typeof report> {}
+export const coverageReport = named('CoverageReport', report);
