@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { aManifest } from '../../testing/facts.ts';
 import type { Api } from './manifest.ts';
-import { cardOf, type AgentInterface } from './card.ts';
+import type { AgentInterface } from '../shapes/agent-card.ts';
+import { cardOf } from './card.ts';
 
 describe('capability card', () => {
   test('has all fields of a full manifest', () => {

@@ -1,32 +1,6 @@
 import { a2aAddress } from './a2a-address.ts';
+import type { AgentCard, AgentInterface, AgentSkill } from '../shapes/agent-card.ts';
 import type { Manifest } from './manifest.ts';
-
-/** A2A 1.0 AgentCard with the fields that a manifest can provide. */
-export interface AgentCard {
-  name: string;
-  description: string;
-  version: string;
-  /** From `spec.api.a2a`; empty without it, because no other source shows that the agent supports A2A. */
-  supportedInterfaces: AgentInterface[];
-  capabilities: { streaming: boolean; pushNotifications: boolean };
-  /** Media types. */
-  defaultInputModes: string[];
-  defaultOutputModes: string[];
-  skills: AgentSkill[];
-}
-
-export interface AgentInterface {
-  url: string;
-  protocolBinding: string;
-  protocolVersion: string;
-}
-
-export interface AgentSkill {
-  id: string;
-  name: string;
-  description: string;
-  tags: string[];
-}
 
 /** The default of the manifest schema. */
 const DEFAULT_VERSION = '1.0';

@@ -12,7 +12,7 @@ import type { GapReport } from '../../core/shapes/gap.ts';
 import type { HealthReport, Check } from '../../core/shapes/health.ts';
 import type { HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
-import type { AnalysisState } from '../../llm/analysis/analysis.ts';
+import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
 import type { Verdict } from '../../core/shapes/verdict.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';

@@ -1,4 +1,4 @@
-import type { AnalysisState } from '../../llm/analysis/analysis.ts';
+import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
 import type { AnalysisProvider } from '../../core/injection/analysis-settings.ts';
 import { checkAnthropic } from '../../llm/anthropic.ts';
 import { checkCompatible, checkOpenai } from '../../llm/openai.ts';

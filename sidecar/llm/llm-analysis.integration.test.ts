@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { AnalysisState } from '../../llm/analysis/analysis.ts';
+import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { ANTHROPIC } from '../../testing/frameworks/wire-anthropic.ts';
 import { until } from '../../testing/until.ts';

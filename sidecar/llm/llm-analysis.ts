@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Facts } from '../../core/facts/facts.ts';
 import type { GapReport, Issue } from '../../core/shapes/gap.ts';
-import { cleanText, type AnalysisState } from '../../llm/analysis/analysis.ts';
+import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
+import { cleanText } from '../../llm/analysis/analysis.ts';
 import { issuesIn } from '../../llm/analysis/answer.ts';
 import { DailyBudget, type LlmAnalysisLimits, type TokenUse } from '../../llm/analysis/daily-budget.ts';
 import { questionOf, type Question } from '../../llm/analysis/question.ts';

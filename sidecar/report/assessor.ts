@@ -13,7 +13,7 @@ import type { GapReport } from '../../core/shapes/gap.ts';
 import { scoreWithoutLocalProofs } from '../../core/gap/score-without-local-proofs.ts';
 import { check } from '../../core/health/check.ts';
 import type { HealthReport } from '../../core/shapes/health.ts';
-import type { AnalysisState } from '../../llm/analysis/analysis.ts';
+import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { isTrusted } from '../../core/proof/counted.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';

@@ -1,4 +1,6 @@
 import { OUTCOMES } from '../../behavior/audit-entry.ts';
+import { agentCard } from '../../shapes/agent-card.ts';
+import { analysisState } from '../../shapes/analysis-state.ts';
 import { behavioralEvent } from '../../shapes/events.ts';
 import { responseSchemas } from '../../shapes/response.ts';
 import { POLICY_MODES } from '../../shapes/values.ts';
@@ -80,15 +82,6 @@ const GAP: Readonly<Record<string, JsonSchema>> = {
     description: 'The evidence of the last 24 hours for the declared items.',
     ...closed({ ...EVIDENCE_SUMS, items: listOf(ref('EvidenceItem')) }, { shownWithoutLocalProofs: AMOUNT }),
   },
-  AnalysisState: {
-    description: 'State of the LLM analysis.',
-    ...closed({
-      status: enumOf(['off', 'pending', 'ready', 'failed', 'budget']),
-      model: orNull(TEXT),
-      analysedAt: orNull(TIME),
-      reason: orNull(TEXT),
-    }),
-  },
   AlignmentReport: {
     description: 'The issues as declared and observed values.',
     ...closed({
@@ -151,19 +144,6 @@ const EXPLORE: Readonly<Record<string, JsonSchema>> = {
   },
   ExploredPart: closed({ name: TEXT, reachable: REACHABLE, latencyMs: LATENCY }),
   ExploredEndpoint: closed({ path: TEXT, status: orNull(STATUS_CODE), latencyMs: LATENCY }, { note: TEXT }),
-  AgentCard: {
-    description: 'The A2A agent card, derived from the manifest.',
-    ...closed({
-      name: TEXT,
-      description: TEXT,
-      version: TEXT,
-      supportedInterfaces: listOf(closed({ url: TEXT, protocolBinding: TEXT, protocolVersion: TEXT })),
-      capabilities: closed({ streaming: FLAG, pushNotifications: FLAG }),
-      defaultInputModes: listOf(TEXT),
-      defaultOutputModes: listOf(TEXT),
-      skills: listOf(closed({ id: TEXT, name: TEXT, description: TEXT, tags: listOf(TEXT) })),
-    }),
-  },
 };
 
 const USAGE: Readonly<Record<string, JsonSchema>> = {
@@ -261,5 +241,5 @@ export const SIDECAR_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...USAGE,
   ...AUDIT,
   ...EGRESS_CALL_SCHEMAS,
-  ...responseSchemas([behavioralEvent]),
+  ...responseSchemas([agentCard, analysisState, behavioralEvent]),
 };
