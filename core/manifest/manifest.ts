@@ -17,7 +17,6 @@ export type Memory = NonNullable<ManifestSpec['memory']>;
 export type RequiredService = Entry<NonNullable<ManifestSpec['requires']>['services']>;
 export type Guardrail = Entry<NonNullable<ManifestSpec['guardrails']>['input']>;
 export type GuardrailType = Guardrail['type'];
-export type Suppression = Entry<NonNullable<ManifestSpec['compliance']>['suppressions']>;
 export type Api = NonNullable<ManifestSpec['api']>;
 export type Subagent = Entry<ManifestSpec['subagents']>;
 
