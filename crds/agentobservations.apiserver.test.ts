@@ -6,7 +6,7 @@ import { Agent, request } from 'undici';
 import { parse } from 'yaml';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
-import { AGENT_REF } from '../core/observation/agent-ref.ts';
+import { AGENT_REF } from '../core/shapes/agent-ref.ts';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';

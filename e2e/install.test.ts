@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { isDeepStrictEqual } from 'node:util';
 import OpenAI from 'openai';
 import { adminApi } from './admin-api.ts';
-import type { ObservedEvidence } from '../core/observation/observation.ts';
+import type { ObservedEvidence } from '../core/shapes/observation.ts';
 import { agentWorkload, BRING_BACK, manifestConfigMap, manifestOf, TAKE_DOWN } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import type { RunResult } from './cluster/run.ts';

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { randomBytes } from 'node:crypto';
-import type { AgentObservation, ObservationStatus } from '../core/observation/observation.ts';
+import type { AgentObservation } from '../core/observation/observation.ts';
+import type { ObservationStatus } from '../core/shapes/observation.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { AGENT_OBSERVATIONS, parseKey } from '../kube/resources.ts';
 import { StatusWriter } from '../kube/status-writer.ts';

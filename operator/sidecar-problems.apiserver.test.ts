@@ -1,6 +1,6 @@
 // What the operator says about a sidecar that does not start, on a real API server with its controllers, the real webhook and guard.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Condition } from '../core/observation/observation.ts';
+import type { Condition } from '../core/shapes/condition.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import {
   AGENT_OBSERVATIONS,

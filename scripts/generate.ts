@@ -19,8 +19,9 @@ import { frameworksPage } from './generate-framework-pages.ts';
 import { logMessagesReferencePage } from './generate-log-messages-page.ts';
 import { terminalRecording } from './generate-terminal.ts';
 import { PYTHON_PROBES, pythonProbes } from './generate-python-vendors.ts';
+import { resourceDefinition } from './generate-crd.ts';
 import { metricsReferencePage } from './generate-metrics-page.ts';
-import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
+import { observationReferencePage } from './generate-observation-page.ts';
 
 interface Generated {
   /** Path from the repository's root. */
@@ -35,6 +36,7 @@ const GENERATED: Generated[] = [
   { file: PYTHON_PROBES, content: pythonProbes },
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
   { file: 'docs/reference/annotations.md', content: annotationsReferencePage },
+  { file: 'crds/agentobservations.yaml', content: resourceDefinition },
   { file: 'docs/reference/agentobservation.md', content: observationReferencePage },
   { file: 'docs/reference/rules.md', content: rulesReferencePage },
   { file: 'docs/reference/compliance.md', content: complianceReferencePage },
@@ -49,7 +51,7 @@ const GENERATED: Generated[] = [
   ...INSTALL_PAGES.map((file) => ({ file, content: () => pageWithInstall(file) })),
   { file: 'docs/images/terminal.svg', content: terminalRecording },
   // Helm cannot read files outside the chart.
-  { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
+  { file: 'helm/agent-compliance/files/agentobservations.yaml', content: resourceDefinition },
   { file: 'helm/agent-compliance/files/annotations.yaml', content: chartAnnotations },
   // Parts of these two; the rows below read values.yaml.
   { file: 'helm/agent-compliance/values.schema.json', content: chartSchema },

@@ -7,7 +7,8 @@ import {
   type PodFacts,
   type WorkloadFacts,
 } from '../authoring/diagnosis/facts.ts';
-import type { AgentObservation, ConditionType } from '../core/observation/observation.ts';
+import type { AgentObservation } from '../core/observation/observation.ts';
+import type { ConditionType } from '../core/shapes/condition.ts';
 import { manifestText } from './manifests/manifest-text.ts';
 
 const CLUSTER = { version: known('v1.36.4'), missingApis: known([]) };

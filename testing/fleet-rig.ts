@@ -7,7 +7,7 @@ import type { Store } from '../control-plane/stores/store.ts';
 import type { EgressSummary } from '../core/shapes/egress.ts';
 import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../core/observation/merge-heartbeat.ts';
-import type { ObservationStatus } from '../core/observation/observation.ts';
+import type { ObservationStatus } from '../core/shapes/observation.ts';
 import { KubeClient } from '../kube/client.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { listen } from '../runtime/http-listener.ts';

@@ -1,5 +1,7 @@
 import { contextOf } from '../core/observation/context-of.ts';
-import type { AgentObservation, InstanceStatus, ObservationStatus } from '../core/observation/observation.ts';
+import type { AgentObservation } from '../core/observation/observation.ts';
+import type { InstanceStatus } from '../core/shapes/instance.ts';
+import type { ObservationStatus } from '../core/shapes/observation.ts';
 import { statusOf } from '../core/observation/status-of.ts';
 import { expectOk, listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, PODS } from '../kube/resources.ts';

@@ -12,7 +12,7 @@ import type {
 import type { EvidenceReport } from '../core/shapes/evidence.ts';
 import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../core/observation/merge-heartbeat.ts';
-import type { ObservationStatus } from '../core/observation/observation.ts';
+import type { ObservationStatus } from '../core/shapes/observation.ts';
 import type { ProofRecord } from '../core/shapes/proof.ts';
 import { changesContract } from './changes-contract.ts';
 import { EGRESS, EGRESS_SUMMARY } from './egress-report.ts';

@@ -1,7 +1,8 @@
 import { driftOf } from '../../core/injection/drift.ts';
 import { AGENT_LABEL, NAME_LABEL, PORT_TAKEN_EXIT_CODE } from '../../core/injection/names.ts';
 import { conditionOf } from '../../core/observation/condition-of.ts';
-import type { AgentObservation, ConditionType } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { ConditionType } from '../../core/shapes/condition.ts';
 import { isRecord, jsonOf } from '../../core/untrusted/fields.ts';
 import { isFenced, isSelected, type EgressFence } from './egress-fence.ts';
 import type { InstalledFacts, PodFacts, WorkloadFacts } from './facts.ts';

@@ -1,7 +1,7 @@
 import { createHash, hkdfSync, randomUUID, scrypt } from 'node:crypto';
 import { errors, jwtVerify, SignJWT } from 'jose';
 import { isDnsLabel } from '../../core/injection/names.ts';
-import type { TokenHash } from '../../core/observation/observation.ts';
+import type { TokenHash } from '../../core/shapes/observation.ts';
 import type { Secret } from '../../runtime/secret.ts';
 
 /** Lifetime of a registered agent's apiKey, in seconds (30 days). */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { AgentExcerpt } from '../../core/fleet/excerpt.ts';
-import type { ObservationStatus } from '../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { aStatus, RIG_START, startObservations, type Observations } from '../../testing/fleet-rig.ts';
 import { until } from '../../testing/until.ts';
 import { SteppingClock } from '../../testing/stepping-clock.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { ObservationStatus } from '../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { EventStream } from '../../testing/event-stream.ts';
 import { aStatus, startFleetRig, type FleetRig } from '../../testing/fleet-rig.ts';

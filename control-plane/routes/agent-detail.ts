@@ -1,19 +1,9 @@
 import type { Request, Response } from 'express';
-import type { ObservationStatus } from '../../core/observation/observation.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { AgentRecord } from '../stores/store.ts';
 import { listItemOf } from './agent-row.ts';
-import type { AgentRow } from '../../core/shapes/agent-row.ts';
+import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 import { AGENT_QUERY, AGENT_RESPONSES, findAgent } from './find-agent.ts';
-
-/** `GET /api/v1/agents/{name}`. */
-interface AgentDetail extends Pick<
-  AgentRow,
-  'agentId' | 'agentName' | 'namespace' | 'runtime' | 'source' | 'lastSeen'
-> {
-  /** Without the hashes of keys, and without the records of removed proofs, which only senders need. */
-  status: Omit<ObservationStatus, 'tokenHashes' | 'proofTombstones'>;
-}
 
 /** Everything that is stored about one agent. */
 export function agentDetailRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {

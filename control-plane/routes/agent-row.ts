@@ -1,7 +1,7 @@
 import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
 import { compliantOf } from '../../core/observation/compliant-of.ts';
 import { conditionOf } from '../../core/observation/condition-of.ts';
-import type { ObservationStatus } from '../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { usedToday } from '../../core/observation/tokens.ts';
 import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import type { AgentRecord } from '../stores/store.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CoverageReport } from '../../core/shapes/coverage.ts';
 import type { RuleState } from '../../core/fleet/rule-states.ts';
 import { RULE_TEXTS } from '../../core/fleet/rule-texts.ts';
-import type { ObservationStatus } from '../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { statusOf } from '../../core/observation/status-of.ts';
 import { aStatus, RIG_START, startFleetRig, type FleetRig } from '../../testing/fleet-rig.ts';
 import type { AgentRow } from '../../core/shapes/agent-row.ts';

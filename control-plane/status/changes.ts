@@ -1,4 +1,4 @@
-import type { ObservationStatus, TokenHash } from '../../core/observation/observation.ts';
+import type { ObservationStatus, TokenHash } from '../../core/shapes/observation.ts';
 import { statusOf, type ObservationContext } from '../../core/observation/status-of.ts';
 import type { Registration } from '../stores/store.ts';
 

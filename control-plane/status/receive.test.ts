@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { BriefInstance, ObservationStatus } from '../../core/observation/observation.ts';
+import type { BriefInstance } from '../../core/shapes/instance.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import type { Arrival } from '../stores/store.ts';
 import { receive, type Received } from './receive.ts';

@@ -1,5 +1,5 @@
 import { isRepeat, mergeHeartbeat } from '../../core/observation/merge-heartbeat.ts';
-import type { ObservationStatus } from '../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import type { ObservationContext } from '../../core/observation/status-of.ts';
 import { knownInstance, liveCount } from '../../core/observation/worst-instances.ts';
 import type { Arrival } from '../stores/store.ts';

@@ -5,7 +5,7 @@ import type { GapReport } from '../../core/shapes/gap.ts';
 import type { Grade, Phase, Runtime } from '../../core/shapes/values.ts';
 import type { HealthReport } from '../../core/shapes/health.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
-import type { ObservationStatus, TokenHash } from '../../core/observation/observation.ts';
+import type { ObservationStatus, TokenHash } from '../../core/shapes/observation.ts';
 import type { ProofSet } from '../../core/proof/proof-set.ts';
 import type { ProofWrites } from '../../core/proof/proof.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { InstanceStatus, ObservationStatus } from '../observation/observation.ts';
+import type { InstanceStatus } from '../shapes/instance.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { changesBetween } from './changes-between.ts';
 
 const AT = new Date('2026-03-01T10:00:00.000Z');

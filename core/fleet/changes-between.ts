@@ -1,4 +1,4 @@
-import type { ObservationStatus } from '../observation/observation.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { CHANGE_KINDS, type ChangeKind, type HistoryChange } from '../shapes/history.ts';
 
 const VALUES: Readonly<Record<ChangeKind, (status: ObservationStatus) => string | undefined>> = {

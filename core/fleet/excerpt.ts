@@ -6,14 +6,10 @@ import type { PolicyFacts } from '../facts/facts.ts';
 import { isVerified } from '../gap/gap.ts';
 import type { Issue } from '../shapes/gap.ts';
 import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
-import type {
-  BriefInstance,
-  Condition,
-  ConditionType,
-  Drift,
-  InstanceStatus,
-  ObservationStatus,
-} from '../observation/observation.ts';
+import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
+import type { Condition, ConditionType } from '../shapes/condition.ts';
+import type { Drift } from '../shapes/drift.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { staleLimitMs } from '../observation/phase.ts';
 import type { PolicyMode, ReportSource } from '../shapes/values.ts';
 import { present } from '../untrusted/present.ts';

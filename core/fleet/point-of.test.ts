@@ -4,7 +4,7 @@ import fc, { runs } from '../../testing/properties.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';
-import type { ObservationStatus } from '../observation/observation.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { statusOf, withoutGone } from '../observation/status-of.ts';
 import type { HistoryPoint } from '../shapes/history.ts';
 import { pointOf } from './point-of.ts';

@@ -1,7 +1,9 @@
 import { OUTCOMES, type OutcomeCounts } from '../behavior/audit-entry.ts';
 import { gradeOf } from '../shapes/grade.ts';
 import { FORGET_MS } from '../observation/merge-heartbeat.ts';
-import type { BriefInstance, DayUse, ObservationStatus } from '../observation/observation.ts';
+import type { BriefInstance } from '../shapes/instance.ts';
+import type { DayUse } from '../shapes/departed.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { usedToday } from '../observation/tokens.ts';
 import type { HistoryPoint } from '../shapes/history.ts';
 

@@ -14,8 +14,8 @@ import {
   type AnnotationKind,
 } from './annotation-kinds.ts';
 import { CONNECT_MODES } from './egress.ts';
-import { CA_ANNOTATION, DNS_SUBDOMAIN, INJECTED_ANNOTATION, RETRY_ANNOTATION } from './names.ts';
-import { DNS_LABEL } from '../shapes/common.ts';
+import { CA_ANNOTATION, INJECTED_ANNOTATION, RETRY_ANNOTATION } from './names.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN } from '../shapes/common.ts';
 
 /**
  * One pod annotation. The parser, the rejection message, the guard and the reference page are made from it. An annotation with

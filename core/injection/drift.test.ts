@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { DRIFT_SUMMARIES, driftOf, optsIn, type DriftReason } from './drift.ts';
+import type { DriftReason } from '../shapes/drift.ts';
+import { DRIFT_SUMMARIES, driftOf, optsIn } from './drift.ts';
 import { parseInjected } from './injected.ts';
 
 const CURRENT = { version: '1', configHash: 'c' };

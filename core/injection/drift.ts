@@ -1,3 +1,4 @@
+import type { DriftReason } from '../shapes/drift.ts';
 import { ANNOTATIONS } from './annotations.ts';
 import type { Injected } from './injected.ts';
 
@@ -5,7 +6,7 @@ import type { Injected } from './injected.ts';
  * Every way in which a live pod can differ from what the current installation would inject. The reference pages are
  * generated from this table.
  */
-export const DRIFT_SUMMARIES = {
+export const DRIFT_SUMMARIES: Readonly<Record<DriftReason, string>> = {
   'sidecar-missing':
     'the pod opts in but has no sidecar: it was admitted while the injector was unavailable or not yet installed',
   'not-opted-in':
@@ -18,9 +19,7 @@ export const DRIFT_SUMMARIES = {
     'the pod has a sidecar but no annotation `platform.io/injected`: the version and settings of the injection are unknown',
   'version-outdated': 'another version of the product injected the sidecar',
   'configuration-outdated': 'the same version of the product injected the sidecar, but with other settings',
-} as const;
-
-export type DriftReason = keyof typeof DRIFT_SUMMARIES;
+};
 
 /** The values that the current installation writes into `platform.io/injected`. */
 export interface Installed {

@@ -1,4 +1,4 @@
-import { DNS_LABEL } from '../shapes/common.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN } from '../shapes/common.ts';
 
 /** Names of the objects that injection adds. The chart's guard policy and the operator use the same names. */
 export const SIDECAR_CONTAINER = 'platform-sidecar';
@@ -51,8 +51,6 @@ export const INJECTOR_WEBHOOK = 'pod.inject.platform.io';
 
 /** The audience of the pod's projected token; the API server itself does not accept this token. */
 export const TOKEN_AUDIENCE = 'platform.io';
-
-export const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /** RFC 1123 label, 1 to 63 characters. */
 export const isDnsLabel = (text: string): boolean => DNS_LABEL.test(text);

@@ -1,5 +1,5 @@
 import { conditionOf } from './condition-of.ts';
-import type { ObservationStatus } from './observation.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 
 /** Whether the workload should have running pods. If it should not, missing reports are not an alarm. */
 export type Activity = 'running' | 'scaled-to-zero' | 'idle';

@@ -1,7 +1,7 @@
 import { composeHeartbeat, type HeartbeatInput } from '../heartbeat/compose-heartbeat.ts';
 import { conditionOf } from './condition-of.ts';
 import { instanceOf } from './instance.ts';
-import type { ObservationStatus } from './observation.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { statusOf } from './status-of.ts';
 import type { Verdict } from '../shapes/verdict.ts';
 

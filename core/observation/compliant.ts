@@ -1,6 +1,6 @@
 import { minimumScoreOf } from '../shapes/grade.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
-import type { InstanceStatus } from './observation.ts';
+import type { InstanceStatus } from '../shapes/instance.ts';
 import { leastEvidence, notShownText, provedPercent } from './shown.ts';
 import { always } from './verdict.ts';
 

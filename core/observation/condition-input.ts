@@ -1,6 +1,6 @@
 import type { Grade, Phase } from '../shapes/values.ts';
 import type { Activity } from './activity.ts';
-import type { InstanceStatus } from './observation.ts';
+import type { InstanceStatus } from '../shapes/instance.ts';
 import type { VerdictRow } from './verdict.ts';
 
 /** Input for the verdicts of the conditions. */

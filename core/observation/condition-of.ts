@@ -1,4 +1,5 @@
-import type { Condition, ConditionType, ObservationStatus } from './observation.ts';
+import type { Condition, ConditionType } from '../shapes/condition.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 
 /** The condition of this type; undefined: no process has written it yet. */
 export function conditionOf(

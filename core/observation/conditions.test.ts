@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ConditionInput } from './condition-input.ts';
 import { CONDITIONS, conditionsOf } from './conditions.ts';
-import type { ConditionType, InstanceStatus } from './observation.ts';
+import type { ConditionType } from '../shapes/condition.ts';
+import type { InstanceStatus } from '../shapes/instance.ts';
 
 const live = (change: Partial<InstanceStatus> = {}): InstanceStatus => ({
   name: 'a',

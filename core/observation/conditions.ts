@@ -1,6 +1,6 @@
 import { COMPLIANT } from './compliant.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
-import type { Condition } from './observation.ts';
+import type { Condition } from '../shapes/condition.ts';
 import type { Phase } from '../shapes/values.ts';
 import { always, conditionAt, verdictOf, type ConditionTable } from './verdict.ts';
 

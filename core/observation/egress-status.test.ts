@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import type { EgressSummary } from '../shapes/egress.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
-import type { ObservationStatus } from './observation.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { withoutGone } from './status-of.ts';
 
 const at = (second: number): Date => new Date(Date.parse('2026-03-01T12:00:00.000Z') + second * 1000);

@@ -7,7 +7,7 @@ import { hasExpired } from '../proof/expiry.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { dayOf } from '../usage/day-totals.ts';
 import { present } from '../untrusted/present.ts';
-import type { BriefInstance, InstanceStatus } from './observation.ts';
+import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import { isLive, phaseOf } from './phase.ts';
 import { shownOfInstance } from './shown.ts';
 

@@ -7,7 +7,7 @@ import type { HealthStatus, Check } from '../shapes/health.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { isRepeat, mergeHeartbeat, type Sender } from './merge-heartbeat.ts';
-import type { ObservationStatus } from './observation.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { statusOf, withoutGone } from './status-of.ts';
 import { othersToday } from './tokens.ts';
 

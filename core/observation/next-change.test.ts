@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { contextOf } from './context-of.ts';
 import { nextChangeAt } from './next-change.ts';
-import type { InstanceStatus, ObservationStatus } from './observation.ts';
+import type { InstanceStatus } from '../shapes/instance.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { statusOf, type ObservationContext } from './status-of.ts';
 
 const AT = new Date('2026-11-21T12:00:00Z');

@@ -1,5 +1,5 @@
 import { activityOf, silentSinceMs } from './activity.ts';
-import type { ObservationStatus } from './observation.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { isLive, staleLimitMs } from './phase.ts';
 import type { ObservationContext } from './status-of.ts';
 

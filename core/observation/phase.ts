@@ -1,7 +1,7 @@
 import { evidencePercent } from '../evidence/evidence.ts';
 import type { ReadyStatus } from '../health/health.ts';
 import type { HealthStatus } from '../shapes/health.ts';
-import type { BriefInstance, InstanceStatus } from './observation.ts';
+import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { Phase } from '../shapes/values.ts';
 
 const PHASES: Readonly<Record<HealthStatus | ReadyStatus, Phase>> = {

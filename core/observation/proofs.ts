@@ -1,7 +1,7 @@
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from '../proof/proof-set.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
-import type { ObservationStatus } from './observation.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 
 /** The proofs in a status. */
 export function proofSetOf(status: ObservationStatus): ProofSet {

@@ -5,7 +5,8 @@ import type { GapReport } from '../shapes/gap.ts';
 import { gradeOf } from '../shapes/grade.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
-import type { Condition, ObservationStatus } from './observation.ts';
+import type { Condition } from '../shapes/condition.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { statusOf, withoutGone, type ObservationContext } from './status-of.ts';
 
 const START_MS = Date.parse('2026-03-01T12:00:00.000Z');

@@ -3,7 +3,8 @@ import type { EvidenceReport } from '../shapes/evidence.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { cut } from '../untrusted/fields.ts';
 import { present } from '../untrusted/present.ts';
-import type { InstanceEvidence, InstanceStatus, ObservationStatus, ObservedEvidence } from './observation.ts';
+import type { InstanceEvidence, InstanceStatus } from '../shapes/instance.ts';
+import type { ObservationStatus, ObservedEvidence } from '../shapes/observation.ts';
 
 /** List limits of the CRD. */
 const MAX_ITEMS = 100;

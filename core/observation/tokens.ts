@@ -1,6 +1,8 @@
 import { dayOf } from '../usage/day-totals.ts';
 import { present } from '../untrusted/present.ts';
-import type { BriefInstance, DayUse, DepartedInstance, ObservationStatus } from './observation.ts';
+import type { BriefInstance } from '../shapes/instance.ts';
+import type { DayUse, DepartedInstance } from '../shapes/departed.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 
 const NONE: DayUse = { tokens: 0, costUsd: 0 };
 

@@ -1,5 +1,5 @@
 import type { Verdict } from '../shapes/verdict.ts';
-import type { Condition, ConditionType } from './observation.ts';
+import type { Condition, ConditionType } from '../shapes/condition.ts';
 
 /** One row of the truth table of a condition. The reference page is generated from these rows. */
 export interface VerdictRow<I> {

@@ -1,6 +1,7 @@
 import { POINTS } from '../gap/finding.ts';
 import { present } from '../untrusted/present.ts';
-import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
+import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 import { BEST_FIRST, isLive, shownPercent, worstFirst } from './phase.ts';
 import { least, provedPercent } from './shown.ts';
 import { withDeparted } from './tokens.ts';

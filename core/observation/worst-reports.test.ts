@@ -3,7 +3,7 @@ import { aHeartbeat } from '../../testing/heartbeat.ts';
 import type { Issue } from '../shapes/gap.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
-import type { ObservationStatus, WorstReport } from './observation.ts';
+import type { ObservationStatus, WorstReport } from '../shapes/observation.ts';
 import { withoutGone } from './status-of.ts';
 import { worstReports } from './worst-reports.ts';
 

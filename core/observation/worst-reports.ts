@@ -3,7 +3,8 @@ import { isVerified } from '../gap/gap.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { cut } from '../untrusted/fields.ts';
 import { present } from '../untrusted/present.ts';
-import type { CriticalIssue, InstanceStatus, WorstReport } from './observation.ts';
+import type { CriticalIssue, WorstReport } from '../shapes/observation.ts';
+import type { InstanceStatus } from '../shapes/instance.ts';
 
 /** How long a report counts, in milliseconds. */
 const KEEP_MS = 24 * 3_600_000;

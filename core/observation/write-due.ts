@@ -1,4 +1,4 @@
-import type { ObservationStatus } from './observation.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
 
 /** Maximum delay of a change that is not urgent, in milliseconds. */
 export function coalescingWindowMs(intervalSeconds: number): number {

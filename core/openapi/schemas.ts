@@ -1,11 +1,15 @@
 import { adminAction } from '../shapes/admin-action.ts';
+import { agentDetail } from '../shapes/agent-detail.ts';
 import { agentRow, agentSelection, fleetEvent } from '../shapes/agent-row.ts';
 import { coverageGap, coverageKind, coverageReport } from '../shapes/coverage.ts';
+import { condition } from '../shapes/condition.ts';
 import { agentHistory, fleetHistory, fleetPoint, historyChange, historyPoint } from '../shapes/history.ts';
+import { drift } from '../shapes/drift.ts';
+import { instanceStatus } from '../shapes/instance.ts';
+import { shownStatus } from '../shapes/observation.ts';
 import { outcomeCounts } from '../shapes/outcomes.ts';
 import { responseSchemas } from '../shapes/response.ts';
 import type { JsonSchema } from '../untrusted/json-schema.ts';
-import { AGENT_DETAIL_SCHEMAS } from './schemas/agent-detail.ts';
 import { COMMON_SCHEMAS } from './schemas/common.ts';
 import { FLEET_SCHEMAS } from './schemas/fleet.ts';
 import { EGRESS_SCHEMAS } from './schemas/egress.ts';
@@ -20,11 +24,11 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   EGRESS_SCHEMAS,
   SIDECAR_SCHEMAS,
   FLEET_SCHEMAS,
-  AGENT_DETAIL_SCHEMAS,
   RULE_SCHEMAS,
   STREAM_SCHEMAS,
   responseSchemas([...REPORT_SHAPES, outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
+  responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),
   responseSchemas([coverageReport, coverageGap, coverageKind]),
 ];
 

@@ -1,5 +1,5 @@
 import type { ProofOrigin } from '../shapes/values.ts';
-import type { ProofRecord } from '../shapes/proof.ts';
+import type { ProofRecord, Tombstone } from '../shapes/proof.ts';
 
 /**
  * The proofs of one agent in a store. Removing a record leaves a tombstone, so that a sender that still has the record
@@ -11,14 +11,6 @@ export interface ProofSet {
   /** At most one per rule, sorted by rule id. */
   proofs: readonly ProofRecord[];
   tombstones: readonly Tombstone[];
-}
-
-export interface Tombstone {
-  ruleId: string;
-  /** Where the record was removed. Absent: removed by an older version without origins. */
-  origin?: ProofOrigin;
-  /** ISO 8601 */
-  at: string;
 }
 
 export const NO_PROOFS: ProofSet = { revision: 0, proofs: [], tombstones: [] };

@@ -5,7 +5,7 @@ import { list, object, partial, type TypeOf } from './object.ts';
 import { GRADES, PHASES, POLICY_MODES, RUNTIMES } from './values.ts';
 import { verdict } from './verdict.ts';
 
-const row = {
+export const row = {
   // Also an annotation value of the agents that are mirrored.
   agentId: matching('Id of the agent.', {
     pattern: /^[\x21-\x7e]{1,200}$/,

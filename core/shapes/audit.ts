@@ -5,21 +5,27 @@ import { SUPPRESSION_STATES } from './values.ts';
 
 const MAX_RULES = 100;
 
-const suppressionMembers = object('A suppression of the manifest.', {
+const suppressionMembers = object('One suppression and its effect.', {
   rule: code('The suppressed rule.'),
   reason: cutText('Why it is suppressed.'),
-  state: known('Effect of the suppression.', SUPPRESSION_STATES),
+  state: known(
+    'The effect. active: the rule does not count. expired, unreadable: the rule counts. outside: the rule is in no audited pack. unknown: the rule does not exist.',
+    SUPPRESSION_STATES,
+  ),
   approvedBy: optional(cutText('Who approved it.')),
-  expires: optional(code('Date after which the rule applies again.')),
+  expires: optional(code('When the suppression expires, as written in the manifest.')),
 });
 export interface EvaluatedSuppression extends TypeOf<typeof suppressionMembers> {}
 export const suppression: Field<EvaluatedSuppression> = named('Suppression', suppressionMembers);
 
 export const auditMembers = {
-  declared: score('Declared score.'),
-  proved: score('Proved score.'),
-  failed: list('Ids of the violated rules.', code('Id of a rule.'), { max: MAX_RULES, cut: true }),
-  suppressions: list('The suppressions of the manifest.', suppression, { max: MAX_RULES, cut: true }),
+  declared: score('Declared score, 0 to 100; the weighted share of rules that the manifest satisfies.'),
+  proved: score('Proved score, 0 to 100; the same rules, but only those with evidence.'),
+  failed: list('Rules that the manifest does not satisfy.', code('The id of a rule, such as MODEL-01.'), {
+    max: MAX_RULES,
+    cut: true,
+  }),
+  suppressions: list('Suppressions in the manifest.', suppression, { max: MAX_RULES, cut: true }),
 };
 
 const summary = object('The summary of an audit.', auditMembers);

@@ -22,8 +22,8 @@ export const MAX_NAME = 200;
 export const MAX_REPORT = { rows: 50, unseen: 20, lanesOfUnseen: 1, notRewritten: 20 } as const;
 
 const shortText = (about: string): Field<string> => text(about, { cut: MAX_NAME });
-const names = (about: string, max: number): Field<string[]> =>
-  list(about, cutText('A name.'), { max, cut: true });
+const names = (about: string, name: string, max: number): Field<string[]> =>
+  list(about, cutText(name), { max, cut: true });
 
 const compared = (about: string): Field<boolean | null> => nullable(flag(`${about} null: cannot be known.`));
 
@@ -53,6 +53,7 @@ const unseenMembers = object('Connections that no lane, declared host or socket 
   lanes: optional(
     names(
       'The lanes that the connections bypass: they go to the upstream of these lanes. Absent: the host is not an upstream.',
+      'The id of a lane.',
       MAX_REPORT.lanesOfUnseen,
     ),
   ),
@@ -80,33 +81,40 @@ export const censusMembers = {
 const census = object('State of the census. Absent: the sender is of an earlier version.', censusMembers);
 export interface CensusState extends TypeOf<typeof census> {}
 
-const summary = {
-  lanes: names('Ids of the lanes.', MAX_SUMMARY.lanes),
-  calls: count('Calls of models in the last 24 hours.'),
-  models: names('The models with the most calls, as requested.', MAX_SUMMARY.models),
-  tools: names('The tools with the most calls, by models or on MCP servers.', MAX_SUMMARY.tools),
-  undeclared: count(
-    'Number of observed models, tools, MCP servers and hosts that the manifest does not declare.',
+/** What the lanes and the census observed. */
+export const egressMembers = {
+  lanes: names('The lanes.', 'The id of a lane, such as openai or mcp:files.', MAX_SUMMARY.lanes),
+  calls: count('Number of calls of models.'),
+  models: names('The requested models with the most calls.', 'A model id.', MAX_SUMMARY.models),
+  tools: names('The tools with the most calls.', 'The name of a tool.', MAX_SUMMARY.tools),
+  undeclared: count('Observed models, tools, MCP servers and hosts that the manifest does not declare.'),
+  undeclaredNames: names(
+    'The first of them.',
+    'Kind and name, such as tool delete_all_orders.',
+    MAX_SUMMARY.undeclaredNames,
   ),
-  undeclaredNames: names('The first of them: `tool delete_all`.', MAX_SUMMARY.undeclaredNames),
-  neverSeen: count('Number of declared items that were never seen.'),
-  misreported: count('Number of items whose report differs from the observation.'),
+  neverSeen: count('Declared items that were never seen.'),
+  misreported: count('Items whose report by the agent differs from the observation.'),
   failedOpen: optional(
     count(
-      'Number of calls that passed because the policy engine could not evaluate them, since the sidecar started.',
+      'Calls on lanes that passed because the policy engine could not evaluate them, since the sidecar started.',
     ),
   ),
-  unseenEgress: optional(count('Number of addresses that nothing explains; absent: no census.')),
-  unexplainedOpens: optional(count('Number of connections whose address was not seen; absent: no census.')),
+  unseenEgress: optional(
+    count(
+      'Addresses that no lane, no declared host and no socket of the sidecar explains. Absent without census.',
+    ),
+  ),
+  unexplainedOpens: optional(count('Connections whose address was not seen. Absent without census.')),
 };
 
-const egressSummary = object('What the egress lanes and the census observed.', summary);
+const egressSummary = object('What the egress lanes and the census observed.', egressMembers);
 
 /** What the lanes and the census of one sidecar observed in the last 24 hours, for heartbeats and the AgentObservation. */
 export interface EgressSummary extends TypeOf<typeof egressSummary> {}
 
-const report = object('What lanes and census observed; null: the sender has neither.', {
-  ...summary,
+const report = object('What lanes and census observed in the last 24 hours; null: the sender has neither.', {
+  ...egressMembers,
   rowsTotal: optional(count('Number of rows; absent: `rows` has all of them.')),
   unseenTotal: optional(count('Number of addresses; absent: `unseen` has all of them.')),
   rows: optional(

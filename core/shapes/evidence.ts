@@ -5,14 +5,17 @@ import { EVIDENCE_TIERS, ITEM_KINDS } from './values.ts';
 
 const MOST = 1e6;
 
-const itemMembers = object('A declared item and the best evidence of it in the last 24 hours.', {
-  kind: known('Kind of the item.', ITEM_KINDS),
+export const itemMembers = object('One declared item and its best evidence.', {
+  kind: known('The kind of the item.', ITEM_KINDS),
   name: cutText(
     'Model id, tool, `<where>.<type>` of a guardrail, service, memory role, MCP server, `maxTokensPerDay`, `datasets`.',
   ),
-  tier: known('Kind of the evidence.', EVIDENCE_TIERS),
-  shownBy: optional(cutText('The evidence, as text; absent with tier none.')),
-  lastSeen: optional(isoTime('Absent with tier none.')),
+  tier: known(
+    'The kind of evidence. probed: a probe of the sidecar. observed: the traffic. proved: a proof record. reported: only the agent reports the item. none: no evidence.',
+    EVIDENCE_TIERS,
+  ),
+  shownBy: optional(cutText('The evidence. Absent with tier none.')),
+  lastSeen: optional(isoTime('Time of the latest evidence. Absent with tier none.')),
   contradictedBy: optional(cutText("Why the agent's report of the item does not count.")),
 });
 
@@ -22,8 +25,8 @@ export const evidenceItem: Field<EvidenceItem> = named('EvidenceItem', itemMembe
 
 /** Numbers of items that the manifest declares. */
 export const evidenceSums = {
-  shown: amount('Items with evidence; reported items count half.', MOST),
-  declared: integer('All items.', { min: 0, limit: MOST }),
+  shown: amount('Items with tier probed, observed or proved, plus half of those with tier reported.', MOST),
+  declared: integer('Items that the manifest declares.', { min: 0, limit: MOST }),
   reported: integer('Items that only the agent reports.', { min: 0, limit: MOST }),
 };
 export const shownWithoutLocalProofs = optional(

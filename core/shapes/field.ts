@@ -238,3 +238,15 @@ export function named<T>(name: string, of: Field<T>): Field<T> {
     () => ({ ...of.returns, [NAME]: name }),
   );
 }
+
+/** Key of the keywords that a returned schema has only in the CustomResourceDefinition. */
+export const CRD: unique symbol = Symbol('crd');
+
+/** A field with further keywords in the CustomResourceDefinition. undefined: without this keyword. */
+export function inCrd<T>(of: Field<T>, keywords: JsonSchema): Field<T> {
+  return fieldOf<T>(
+    (value, path, errors) => of(value, path, errors),
+    () => of.schema,
+    () => ({ ...of.returns, [CRD]: { ...(of.returns as { [CRD]?: JsonSchema })[CRD], ...keywords } }),
+  );
+}

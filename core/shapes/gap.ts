@@ -4,19 +4,24 @@ import { gradeOf } from './grade.ts';
 import { computed, list, object, type TypeOf } from './object.ts';
 import { GRADES, REPORT_SOURCES } from './values.ts';
 
-export const severity = oneOf('Severity of the issue.', ['critical', 'high', 'medium', 'low']);
+export const severity = oneOf('The severity. It deducts 30, 20, 10 or 5 points.', [
+  'critical',
+  'high',
+  'medium',
+  'low',
+]);
 
-const issueMembers = object('A difference between the declaration and the observations.', {
+const issueMembers = object('One difference between the manifest and the observed behaviour.', {
   severity,
   property: text(
-    '`healthcheckable`, `model.apiKey`, `guardrails.input.pii-detector`, `policy.<reason>`, ...',
+    'The affected property, such as healthcheckable, model.apiKey or policy.pii_detector_not_invoked.',
     { max: MAX_TEXT },
   ),
-  description: cutText('What was found.'),
-  recommendation: withDefault(cutText('How to fix it.'), ''),
-  message: optional(cutText('Only on issues from the policy engine; same text as `description`.')),
+  description: cutText('The difference as a sentence.'),
+  recommendation: withDefault(cutText('What to do about it.'), ''),
+  message: optional(cutText('On issues of the policy engine: the same text as description.')),
   source: optional(
-    oneOf('`policy`: from the policy engine. `llm`: from the LLM analysis, without points.', [
+    oneOf('The source of the issue if not the gap rules: policy or llm (llm deducts no points).', [
       'policy',
       'llm',
     ]),

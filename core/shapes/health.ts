@@ -12,20 +12,20 @@ export function categoryOf(id: string): CheckCategory | null {
   return Object.hasOwn(CATEGORY_SEVERITIES, prefix) ? (prefix as CheckCategory) : null;
 }
 
-const checkMembers = object('One health check.', {
+export const checkMembers = object('One health check.', {
   id: cutText(
     '`env:<VAR>`, `model:<provider>/<id>`, `service:<name>`, `tool:<name>`, `memory:<role>`, `mcp:<name>`, `file:<path>`, `secret:<name>`, `tracing:<backend>`, `agent:upstream`.',
   ),
-  status: oneOf('Result of the check.', ['pass', 'fail', 'skip']),
-  severity: withDefault(oneOf('Default: `info`.', CHECK_SEVERITIES), 'info'),
-  latencyMs: optional(amount('Milliseconds.', 1e9)),
-  message: optional(cutText('Why the check failed.')),
-  remediation: optional(cutText('How to fix it.')),
   // A newer sender may have more categories.
   category: computed(
-    oneOf('The part of the id before the colon.', Object.keys(CATEGORY_SEVERITIES) as CheckCategory[]),
+    oneOf('The kind of the check.', Object.keys(CATEGORY_SEVERITIES) as CheckCategory[]),
     ({ id }: { id: string }) => categoryOf(id) ?? INVALID,
   ),
+  status: oneOf('The result; skip means that the check could not run.', ['pass', 'fail', 'skip']),
+  severity: withDefault(oneOf('Default: `info`.', CHECK_SEVERITIES), 'info'),
+  latencyMs: optional(amount('Response time in milliseconds.', 1e9)),
+  message: optional(cutText('Why the check failed or was skipped.')),
+  remediation: optional(cutText('What to do about it.')),
 });
 export interface Check extends TypeOf<typeof checkMembers> {}
 export const check: Field<Check> = named('Check', checkMembers);
@@ -35,11 +35,11 @@ const checks = list('The checks. A check with an unknown kind of id is dropped.'
   cut: true,
 });
 
-const summaryMembers = object('Number of checks by result.', {
+const summaryMembers = object('Number of health checks by result.', {
   passed: count('Checks that passed.'),
-  failed: count('Failed checks with the severity error.'),
-  warnings: count('Failed checks with another severity.'),
-  skipped: count('Checks that did not run.'),
+  failed: count('Checks that failed with severity error.'),
+  warnings: count('Checks that failed with a lower severity.'),
+  skipped: count('Checks that could not run.'),
 });
 export interface HealthSummary extends TypeOf<typeof summaryMembers> {}
 export const healthSummary: Field<HealthSummary> = named('HealthSummary', summaryMembers);

@@ -1,13 +1,13 @@
-import { count } from './common.ts';
+import { bigCount } from './common.ts';
 import { named } from './field.ts';
 import { object } from './object.ts';
 
 /** Number of requests by outcome. */
 export const outcomeMembers = {
-  allow: count('The policy allowed the request.'),
-  deny: count('The policy denied the request.'),
-  failOpen: count('The policy engine was unreachable.'),
-  notEvaluated: count('No behavior reported, no engine, or mode off.'),
+  allow: bigCount('Requests that the policy engine allowed.'),
+  deny: bigCount('Requests that the policy engine denied, blocked or only tracked.'),
+  failOpen: bigCount('Requests that passed because the policy engine was unavailable.'),
+  notEvaluated: bigCount('Requests without evaluation: no behavior reported, no engine, or mode off.'),
 };
 
 export const outcomeCounts = named(

@@ -4,8 +4,8 @@ import { PROOF_ORIGINS } from './values.ts';
 
 const MAX_PROOF_TEXT = 2_048;
 
-const verifiedBy = text('Person or program that ran the test.', { max: MAX_PROOF_TEXT });
-const method = text('How the rule was tested.', { max: MAX_PROOF_TEXT });
+const verifiedBy = text('The tool or team that tested the rule.', { max: MAX_PROOF_TEXT });
+const method = text('How the rule was tested and what was observed.', { max: MAX_PROOF_TEXT });
 const expiresAt = optional(isoTime('The proof does not count after this time.'));
 
 const submission = object('A proof of a compliance rule.', { verifiedBy, method, expiresAt });
@@ -15,17 +15,22 @@ export interface ProofSubmission extends TypeOf<typeof submission> {}
 export const proofSubmission: Field<ProofSubmission> = submission;
 
 const members = {
-  ruleId: text('Rule that the record proves.', { max: 100 }),
+  ruleId: text('The compliance rule, such as SEC-LLM-04.', { max: 100 }),
   verifiedBy,
   method,
-  verifiedAt: isoTime('Set by the service.'),
+  verifiedAt: isoTime('When the proof was submitted.'),
   expiresAt,
-  origin: optional(oneOf('Absent: written by version 0.1.0.', PROOF_ORIGINS)),
+  origin: optional(
+    oneOf(
+      "Where the record was written: control-plane (with the admin key), or local (at the sidecar's port 4001, which the agent can reach). Absent: written by a version without origins.",
+      PROOF_ORIGINS,
+    ),
+  ),
 };
-const ABOUT = 'The result of an external compliance test.';
+const ABOUT = 'A record that a compliance rule was tested, and how.';
 const record = object(ABOUT, {
   ...members,
-  expired: optional(oneOf('Only if `expiresAt` has passed.', [true])),
+  expired: optional(oneOf('True if expiresAt has passed.', [true])),
 });
 
 /** A proof record: the result of an external compliance test. */
@@ -34,3 +39,18 @@ export const proofRecord: Field<ProofRecord> = named('ProofRecord', record);
 
 /** A record from an untrusted sender. The receiver checks whether it has expired. */
 export const sentProof: Field<ProofRecord> = object(ABOUT, members);
+
+const removed = object('One removed proof.', {
+  ruleId: text('The compliance rule.'),
+  origin: optional(
+    oneOf(
+      'Where the proof was removed: control-plane (by an admin), or local (at the sidecar). Absent: removed by a version without origins.',
+      PROOF_ORIGINS,
+    ),
+  ),
+  at: isoTime('Time of the removal.'),
+});
+
+/** Keeps a sender that still has the removed record from restoring it. */
+export interface Tombstone extends TypeOf<typeof removed> {}
+export const tombstone: Field<Tombstone> = removed;

@@ -1,4 +1,4 @@
-import { amount, count } from './common.ts';
+import { amount, bigCount, count } from './common.ts';
 import { isoTime, named, oneOf, optional, text, type Field } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 
@@ -6,21 +6,21 @@ import { list, object, type TypeOf } from './object.ts';
 export const MAX_MODELS = 100;
 const MAX_REPORTED = 10_000;
 
-const model = object('The calls of one model.', {
-  modelId: text('Id of the model, as the vendor returns it.', { cut: 200 }),
-  promptTokens: count('Tokens of the prompts.'),
-  completionTokens: count('Tokens of the completions.'),
+export const modelMembers = object('Usage of one model.', {
+  modelId: text("The provider's name of the model.", { cut: 200 }),
+  promptTokens: bigCount('Prompt tokens.'),
+  completionTokens: bigCount('Completion tokens.'),
   totalTokens: count('At least the sum of the two; some vendors count reasoning tokens only here.'),
-  callCount: count('Number of calls.'),
+  callCount: bigCount('Number of calls of the model.'),
 });
-export interface ModelUsage extends TypeOf<typeof model> {}
-export const modelUsage: Field<ModelUsage> = named('ModelUsage', model);
+export interface ModelUsage extends TypeOf<typeof modelMembers> {}
+export const modelUsage: Field<ModelUsage> = named('ModelUsage', modelMembers);
 
 export const usageMembers = {
   windowStartedAt: isoTime('Start of the window.'),
-  models: list('One entry per model.', modelUsage, { max: MAX_MODELS, cut: true }),
-  totalTokens: count('Sum of the models.'),
-  totalCalls: count('Sum of the models.'),
+  models: list('Usage by model.', modelUsage, { max: MAX_MODELS, cut: true }),
+  totalTokens: bigCount('Tokens of all models.'),
+  totalCalls: bigCount('Number of calls of all models.'),
 };
 
 const window = object('Usage since the previous heartbeat.', usageMembers);

@@ -20,7 +20,8 @@ import { OverviewTab } from './overview-tab.tsx';
 import { PolicyTab } from './policy-tab.tsx';
 import { ProofsTab } from './proofs-tab.tsx';
 import { RawTab } from './raw-tab.tsx';
-import { REFRESH_MS, type AgentDetail, type TabProps } from './types.ts';
+import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
+import { REFRESH_MS, type TabProps } from './types.ts';
 import { useAgentChanges, useAnnounced } from './use-live.ts';
 
 type AgentRoute = Extract<Route, { page: 'agent' }>;

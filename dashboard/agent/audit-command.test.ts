@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { InstanceStatus } from '../../core/observation/observation.ts';
+import type { InstanceStatus } from '../../core/shapes/instance.ts';
 import { auditCommand } from './audit-command.ts';
 
 const READ = `curl -s localhost:4001/audit | jq '.[] | select(.outcome == "deny")'`;

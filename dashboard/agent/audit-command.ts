@@ -1,5 +1,5 @@
 import { sidecarCommand } from './sidecar-command.ts';
-import type { AgentDetail } from './types.ts';
+import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 
 const READ = `curl -s localhost:4001/audit | jq '.[] | select(.outcome == "deny")'`;
 

@@ -16,7 +16,8 @@ import { matrixRows } from './matrix-rows.ts';
 import { MatrixTable } from './matrix-table.tsx';
 import { NotRewrittenCard } from './not-rewritten-card.tsx';
 import { sidecarCommand } from './sidecar-command.ts';
-import { REFRESH_MS, type AgentDetail, type EgressResponse, type TabProps } from './types.ts';
+import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
+import { REFRESH_MS, type EgressResponse, type TabProps } from './types.ts';
 
 const READ = `curl -s 'localhost:4001/explore?view=matrix' | jq '.rows[]'`;
 

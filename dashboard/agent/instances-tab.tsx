@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { InstanceStatus } from '../../core/observation/observation.ts';
+import type { InstanceStatus } from '../../core/shapes/instance.ts';
 import { dayOf } from '../../core/usage/day-totals.ts';
 import { formatNumber, formatUsd, NO_VALUE } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';

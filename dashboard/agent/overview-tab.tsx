@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { AuditSummary } from '../../core/shapes/audit.ts';
-import type { Condition, Drift } from '../../core/observation/observation.ts';
+import type { Condition } from '../../core/shapes/condition.ts';
+import type { Drift } from '../../core/shapes/drift.ts';
 import { usedToday } from '../../core/observation/tokens.ts';
 import { formatNumber, formatPercent, formatUsd, NO_VALUE, withLocalTimes } from '../format.ts';
 import { hashText } from '../history/history-series.ts';
@@ -12,7 +13,8 @@ import { DataTable } from '../parts/data-table.tsx';
 import { Facts, type Fact } from '../parts/facts.tsx';
 import { RuleLink } from './links.tsx';
 import { ScoreCard } from './score-card.tsx';
-import type { AgentDetail, TabProps } from './types.ts';
+import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
+import type { TabProps } from './types.ts';
 
 /** Why the agent has its grade, its state, its conditions and its compliance rules. */
 export function OverviewTab({ detail }: TabProps): JSX.Element {

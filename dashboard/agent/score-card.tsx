@@ -9,7 +9,8 @@ import { RuleLink, SeverityTag } from './links.tsx';
 import { Loaded } from './loaded.tsx';
 import { explainScore, MAX_TOGETHER, type NextGrade, type ScoreExplanation } from './lost-points.ts';
 import { Prose } from './prose.tsx';
-import type { AgentDetail, GapResponse } from './types.ts';
+import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
+import type { GapResponse } from './types.ts';
 import { useReloadOn } from './use-live.ts';
 import { worstScored } from './worst-score.ts';
 

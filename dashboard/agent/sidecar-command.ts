@@ -1,4 +1,4 @@
-import type { AgentDetail } from './types.ts';
+import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 
 /** Which agent and which of its instances a command is for. */
 export interface CommandTarget extends Pick<AgentDetail, 'source' | 'namespace'> {

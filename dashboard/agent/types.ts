@@ -1,19 +1,7 @@
+import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 import type { EgressReport } from '../../core/shapes/egress.ts';
 import type { GapReport, Issue } from '../../core/shapes/gap.ts';
-import type { ObservationStatus } from '../../core/observation/observation.ts';
-import type { Runtime, ReportSource } from '../../core/shapes/values.ts';
-
-/** `GET /api/v1/agents/{name}`. */
-export interface AgentDetail {
-  agentId: string;
-  agentName: string;
-  namespace: string;
-  runtime: Runtime;
-  source: 'sidecar' | 'remote';
-  /** ISO 8601; null: never. */
-  lastSeen: string | null;
-  status: Omit<ObservationStatus, 'tokenHashes' | 'proofTombstones'>;
-}
+import type { ReportSource } from '../../core/shapes/values.ts';
 
 /** `GET /api/v1/agents/{name}/gap`. The Kubernetes store keeps the lists of one instance only. */
 export interface GapResponse extends Pick<GapReport, 'score' | 'grade'> {

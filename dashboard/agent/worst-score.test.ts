@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { InstanceStatus } from '../../core/observation/observation.ts';
+import type { InstanceStatus } from '../../core/shapes/instance.ts';
 import { worstScored } from './worst-score.ts';
 
 const instance = (name: string, score: number): InstanceStatus => ({

@@ -1,4 +1,4 @@
-import type { ObservationStatus } from '../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 
 /**
  * The instance whose report explains the score of the agent, which is the lowest one. The lists of the agent are of

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { AgentObservation, InstanceStatus } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { InstanceStatus } from '../../core/shapes/instance.ts';
 import { statusOf } from '../../core/observation/status-of.ts';
 import { present } from '../../core/untrusted/present.ts';
 import type { Pod } from '../../kube/types.ts';

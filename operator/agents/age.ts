@@ -1,11 +1,9 @@
 import type { Activity } from '../../core/observation/activity.ts';
 import { contextOf } from '../../core/observation/context-of.ts';
-import type {
-  AgentObservation,
-  Drift,
-  BriefInstance,
-  ObservationStatus,
-} from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { Drift } from '../../core/shapes/drift.ts';
+import type { BriefInstance } from '../../core/shapes/instance.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { statusOf, withoutGone } from '../../core/observation/status-of.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
 import type { StatusWriter } from '../../kube/status-writer.ts';

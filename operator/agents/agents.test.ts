@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Grade, Phase } from '../../core/shapes/values.ts';
-import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { Condition } from '../../core/shapes/condition.ts';
 import type { Pod, Workload } from '../../kube/types.ts';
 import { hasSidecar, isSamePod, keepOptedIn, keepPod } from './agent-pods.ts';
 import { hasEnded, isLive } from '../../kube/pods.ts';

@@ -1,4 +1,5 @@
-import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { Condition } from '../../core/shapes/condition.ts';
 import type { Phase } from '../../core/shapes/values.ts';
 import { conditionOf } from '../../core/observation/condition-of.ts';
 import { verdictOf } from '../../core/observation/verdict.ts';

@@ -1,5 +1,7 @@
-import type { DriftReason } from '../../core/injection/drift.ts';
-import type { AgentObservation, Condition, Drift } from '../../core/observation/observation.ts';
+import type { DriftReason } from '../../core/shapes/drift.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { Condition } from '../../core/shapes/condition.ts';
+import type { Drift } from '../../core/shapes/drift.ts';
 import { always, conditionAt, verdictOf, type ConditionTable } from '../../core/observation/verdict.ts';
 import type { Pod, Service } from '../../kube/types.ts';
 import { hasSidecar } from './agent-pods.ts';

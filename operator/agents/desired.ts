@@ -6,7 +6,8 @@ import {
   COMPLIANT_EVIDENCE_ANNOTATION,
   COMPLIANT_GRADE_ANNOTATION,
 } from '../../core/observation/context-of.ts';
-import type { AgentObservation, ObservationSpec } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { ObservationSpec } from '../../core/shapes/observation.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
 import type { ObjectKey } from '../../kube/resources.ts';
 import type { OwnerReference, Pod } from '../../kube/types.ts';

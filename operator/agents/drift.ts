@@ -1,13 +1,7 @@
-import {
-  DRIFT_SUMMARIES,
-  driftOf,
-  optsIn,
-  type DriftReason,
-  type Installed,
-} from '../../core/injection/drift.ts';
+import { DRIFT_SUMMARIES, driftOf, optsIn, type Installed } from '../../core/injection/drift.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
 import { CA_ANNOTATION } from '../../core/injection/names.ts';
-import type { Drift } from '../../core/observation/observation.ts';
+import type { Drift, DriftReason } from '../../core/shapes/drift.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { KnownCas } from '../../runtime/known-cas.ts';
 import { hasSidecar } from './agent-pods.ts';

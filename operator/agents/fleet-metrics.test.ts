@@ -1,11 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { EgressSummary } from '../../core/shapes/egress.ts';
-import type {
-  AgentObservation,
-  Condition,
-  ObservationStatus,
-  ObservedEvidence,
-} from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { Condition } from '../../core/shapes/condition.ts';
+import type { ObservationStatus, ObservedEvidence } from '../../core/shapes/observation.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { addFleetMetrics, MAX_AGENTS } from './fleet-metrics.ts';
 

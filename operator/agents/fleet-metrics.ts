@@ -1,7 +1,8 @@
 import { GRADES, PHASES } from '../../core/shapes/values.ts';
 import { compliantOf } from '../../core/observation/compliant-of.ts';
 import { conditionOf } from '../../core/observation/condition-of.ts';
-import { type AgentObservation, type ObservationStatus } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import type { Labels, Metrics, Sample, Scrape } from '../../runtime/metrics.ts';
 
 /** Agents with their own samples. Without a limit, the agents would determine the memory of Prometheus and of a scrape. */

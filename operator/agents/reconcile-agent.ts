@@ -1,5 +1,6 @@
 import type { Installed } from '../../core/injection/drift.ts';
-import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { Condition } from '../../core/shapes/condition.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';

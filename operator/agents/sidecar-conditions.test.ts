@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { Condition } from '../../core/shapes/condition.ts';
 import { verdictOf } from '../../core/observation/verdict.ts';
 import type { ContainerStatus, Pod } from '../../kube/types.ts';
 import { keepPod } from './agent-pods.ts';

@@ -5,7 +5,8 @@ import {
   MIRRORED_LABEL,
   MIRRORED_NAMESPACE_ANNOTATION,
 } from '../../core/observation/mirrored.ts';
-import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { writeDelayMs } from '../../core/observation/write-due.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { sameJson } from '../../kube/merge-patch.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { MIRRORED_AGENT_ANNOTATION } from '../../core/observation/mirrored.ts';
-import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { Condition } from '../../core/shapes/condition.ts';
 import type { Phase } from '../../core/shapes/values.ts';
 import { mirrorNames } from './mirror-names.ts';
 import { mirroredStatus, unreachableStatus } from './mirrored-status.ts';

@@ -1,7 +1,8 @@
 import { DEFAULT_COMPLIANT_GRADE, gradeOf, minimumScoreOf } from '../../core/shapes/grade.ts';
 import { contextOf } from '../../core/observation/context-of.ts';
 import { MIRRORED_REASON } from '../../core/observation/mirrored.ts';
-import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import type { Phase } from '../../core/shapes/values.ts';
 import { conditionAt } from '../../core/observation/verdict.ts';
 import type { Verdict } from '../../core/shapes/verdict.ts';

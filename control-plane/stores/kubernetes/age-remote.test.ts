@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
+import type { AgentObservation } from '../../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { statusOf } from '../../../core/observation/status-of.ts';
 import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
 import { silentLogger } from '../../../runtime/logger.ts';

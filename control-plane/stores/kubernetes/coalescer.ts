@@ -1,5 +1,6 @@
 import { contextOf } from '../../../core/observation/context-of.ts';
-import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
+import type { AgentObservation } from '../../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { writeDelayMs } from '../../../core/observation/write-due.ts';
 import { halfJitter } from '../../../kube/backoff.ts';
 import { KubeError } from '../../../kube/client.ts';

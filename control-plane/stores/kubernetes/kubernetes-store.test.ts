@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Heartbeat } from '../../../core/shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
-import type { ObservationStatus } from '../../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { KubeClient } from '../../../kube/client.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';

@@ -1,6 +1,7 @@
 import { contextOf } from '../../../core/observation/context-of.ts';
 import { isMirrored } from '../../../core/observation/mirrored.ts';
-import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
+import type { AgentObservation } from '../../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { withoutProof, withProof } from '../../../core/observation/proofs.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { keyText } from '../../../kube/resources.ts';

@@ -1,4 +1,5 @@
-import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
+import type { AgentObservation } from '../../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { Informer, type Change } from '../../../kube/informer.ts';
 import { createObject, deleteObject, getObject } from '../../../kube/objects.ts';

@@ -1,10 +1,8 @@
 import { gradeOf } from '../../../core/shapes/grade.ts';
 import { healthStatusOf } from '../../../core/health/summarize.ts';
-import type {
-  AgentObservation,
-  InstanceStatus,
-  ObservationStatus,
-} from '../../../core/observation/observation.ts';
+import type { AgentObservation } from '../../../core/observation/observation.ts';
+import type { InstanceStatus } from '../../../core/shapes/instance.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { healthOf } from '../../../core/observation/phase.ts';
 import { RUNTIMES } from '../../../core/shapes/values.ts';
 import { keepObservation } from '../../../kube/kept-metadata.ts';

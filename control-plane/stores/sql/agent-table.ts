@@ -1,5 +1,5 @@
 import { nextChangeAt } from '../../../core/observation/next-change.ts';
-import type { ObservationStatus } from '../../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import type { Runtime } from '../../../core/shapes/values.ts';
 import type { AgentKey, AgentRecord, ListQuery } from '../store.ts';
 import type { Row, SqlDatabase, SqlSession, SqlValue } from './sql-database.ts';

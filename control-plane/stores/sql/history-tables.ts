@@ -1,7 +1,7 @@
 import { changesBetween } from '../../../core/fleet/changes-between.ts';
 import type { HistoryPoint } from '../../../core/shapes/history.ts';
 import { DAY_MS, startOf, STEP_MS, type RollupStep } from '../../../core/fleet/steps.ts';
-import type { ObservationStatus } from '../../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import type { HistoryStore } from '../history.ts';
 import type { AgentKey } from '../store.ts';
 import { addAction, listActions } from './admin-actions.ts';

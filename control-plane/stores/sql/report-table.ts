@@ -1,6 +1,6 @@
 import { observedSummaryOf } from '../../../core/egress/report.ts';
 import type { HistoryPoint } from '../../../core/shapes/history.ts';
-import type { ObservationStatus } from '../../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import type { AgentKey, Arrival, InstanceReport } from '../store.ts';
 import type { SqlSession } from './sql-database.ts';
 

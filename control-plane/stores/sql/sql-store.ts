@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { pointOf } from '../../../core/fleet/point-of.ts';
-import type { ObservationStatus } from '../../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { isLive, worstOf } from '../../../core/observation/phase.ts';
 import { withoutProof, withProof } from '../../../core/observation/proofs.ts';
 import { knownInstance } from '../../../core/observation/worst-instances.ts';

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Heartbeat } from '../../../core/shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
-import type { ObservationStatus } from '../../../core/observation/observation.ts';
+import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { pauseAfterLimit } from '../../../push/schedule.ts';
 import { diceOf } from '../../../testing/dice.ts';
 import { EGRESS, EGRESS_SUMMARY } from '../../../testing/egress-report.ts';
