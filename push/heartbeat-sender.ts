@@ -1,4 +1,4 @@
-import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import type { HeartbeatReply } from '../core/shapes/heartbeat-reply.ts';
 import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import { describeError } from '../core/untrusted/describe-error.ts';
 import { Bearer } from './bearer.ts';

@@ -1,6 +1,6 @@
 import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import { present } from '../core/untrusted/present.ts';
-import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import type { HeartbeatReply } from '../core/shapes/heartbeat-reply.ts';
 import { PROOF_ORIGINS } from '../core/shapes/values.ts';
 import type { ProofRecord } from '../core/shapes/proof.ts';
 

@@ -1,4 +1,4 @@
-import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import type { HeartbeatReply } from '../core/shapes/heartbeat-reply.ts';
 import { describeError } from '../core/untrusted/describe-error.ts';
 import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import { readText } from './credentials.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import type { HeartbeatReply } from '../core/shapes/heartbeat-reply.ts';
 import type { ProofOrigin } from '../core/shapes/values.ts';
 import type { ProofRecord } from '../core/shapes/proof.ts';
 import { ReceivedProofs } from './received-proofs.ts';

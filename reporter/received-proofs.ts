@@ -1,4 +1,4 @@
-import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import type { HeartbeatReply } from '../core/shapes/heartbeat-reply.ts';
 import { isTrusted } from '../core/proof/counted.ts';
 import { NO_PROOFS, type SentProofs } from '../core/proof/proof-set.ts';
 import type { ProofRecord } from '../core/shapes/proof.ts';

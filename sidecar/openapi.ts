@@ -4,7 +4,6 @@ import { openApiDocument, type Access } from '../core/openapi/document.ts';
 import { TEXT } from '../core/untrusted/json-schema.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { COMMON_SCHEMAS } from '../core/openapi/schemas/common.ts';
-import { EGRESS_SCHEMAS } from '../core/openapi/schemas/egress.ts';
 import { REPORT_SHAPES } from '../core/openapi/schemas/reports.ts';
 import { SIDECAR_SCHEMAS } from '../core/openapi/schemas/sidecar.ts';
 import { proofSubmission } from '../core/shapes/proof.ts';
@@ -48,7 +47,6 @@ export function sidecarDocument(routes: readonly SidecarRoute[], version: string
     schemas: {
       ...COMMON_SCHEMAS,
       ...responseSchemas(REPORT_SHAPES),
-      ...EGRESS_SCHEMAS,
       ...SIDECAR_SCHEMAS,
       EventBatch: eventBatch.schema,
       ProofSubmission: proofSubmission.schema,

@@ -1,14 +1,11 @@
-import type { AuditSummary } from '../../core/shapes/audit.ts';
 import type { EgressReport } from '../../core/shapes/egress.ts';
-import type { EvidenceReport } from '../../core/shapes/evidence.ts';
-import type { GapReport } from '../../core/shapes/gap.ts';
 import type { Grade, Phase, Runtime } from '../../core/shapes/values.ts';
-import type { HealthReport } from '../../core/shapes/health.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import type { ObservationStatus, TokenHash } from '../../core/shapes/observation.ts';
 import type { ProofSet } from '../../core/proof/proof-set.ts';
 import type { ProofWrites } from '../../core/proof/proof.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
+import type { StoredGap, StoredHealth } from '../../core/shapes/stored.ts';
 import type { UsageWindow } from '../../core/shapes/usage.ts';
 import type { HistoryStore } from './history.ts';
 
@@ -77,22 +74,17 @@ export interface InstanceReport {
   instance: string;
   /** ISO 8601 */
   receivedAt: string;
-  gap: Nullable<GapReport, 'source' | 'issues'> & {
-    /** Only if `issues` was truncated. */
-    issuesTotal?: number;
-  };
-  health: Nullable<HealthReport, 'status' | 'summary' | 'checks'>;
+  gap: Pick<StoredGap, 'score' | 'grade' | 'source' | 'issues' | 'issuesTotal'>;
+  health: Omit<StoredHealth, 'receivedAt' | 'instance'>;
   /** Also null if the heartbeat had no evidence. */
-  evidence: Nullable<EvidenceReport, 'items'> | null;
+  evidence: StoredGap['evidence'];
   /** Also null if the heartbeat had no audit. */
-  audit: Nullable<AuditSummary, 'failed' | 'suppressions'> | null;
+  audit: StoredGap['audit'];
   /** Also null if the heartbeat had none. Only the summary, if the store does not keep the rest. */
   egress: EgressReport | null;
   /** Also null if the heartbeat had no usage window. */
   usage: UsageWindow | null;
 }
-
-type Nullable<T, K extends keyof T> = { [P in keyof T]: P extends K ? T[P] | null : T[P] };
 
 export interface ListQuery {
   limit: number;

@@ -1,6 +1,7 @@
 import { LANE_USAGE, type AuditEntry, type BehavioralEvent } from './audit-entry.ts';
 import { totalOf } from '../usage/answer-usage.ts';
-import type { CallSum, ModelCall, RingUsageReport } from '../usage/usage.ts';
+import type { CallSum, RingUsageReport } from '../shapes/sidecar-reports.ts';
+import type { ModelCall } from '../usage/usage.ts';
 import type { ModelUsage } from '../shapes/usage.ts';
 import { addCalls, emptyWindow } from '../usage/usage-window.ts';
 

@@ -3,7 +3,7 @@ import { WORST_FIRST } from '../facts/check.ts';
 import { criticalServiceIds } from '../facts/declared.ts';
 import type { AgentReport, Facts, InvalidReport, Reach } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import type { ReadyReport, ReadyStatus } from './health.ts';
+import type { ReadyReport } from '../shapes/sidecar-reports.ts';
 import type { ReportSource } from '../shapes/values.ts';
 import type { HealthReport, HealthStatus, Check } from '../shapes/health.ts';
 import { ownChecks, reachOutcome } from './own-checks.ts';
@@ -32,7 +32,7 @@ export function check(manifest: Manifest, facts: Facts): HealthReport {
   };
 }
 
-const READY: Readonly<Record<HealthStatus, ReadyStatus>> = {
+const READY: Readonly<Record<HealthStatus, ReadyReport['status']>> = {
   healthy: 'ready',
   degraded: 'degraded',
   unhealthy: 'not-ready',

@@ -1,10 +1,10 @@
 import { evidencePercent } from '../evidence/evidence.ts';
-import type { ReadyStatus } from '../health/health.ts';
+import type { ReadyReport } from '../shapes/sidecar-reports.ts';
 import type { HealthStatus } from '../shapes/health.ts';
 import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { Phase } from '../shapes/values.ts';
 
-const PHASES: Readonly<Record<HealthStatus | ReadyStatus, Phase>> = {
+const PHASES: Readonly<Record<HealthStatus | ReadyReport['status'], Phase>> = {
   healthy: 'Healthy',
   ready: 'Healthy',
   degraded: 'Degraded',
@@ -15,7 +15,7 @@ const PHASES: Readonly<Record<HealthStatus | ReadyStatus, Phase>> = {
 const HEALTH: readonly HealthStatus[] = ['healthy', 'degraded', 'unhealthy'];
 
 /** Maps a health or readiness status to a phase. */
-export function phaseOf(status: HealthStatus | ReadyStatus): Phase {
+export function phaseOf(status: HealthStatus | ReadyReport['status']): Phase {
   return PHASES[status];
 }
 

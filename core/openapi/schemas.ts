@@ -1,18 +1,19 @@
 import { adminAction } from '../shapes/admin-action.ts';
 import { agentDetail } from '../shapes/agent-detail.ts';
+import { agentKey } from '../shapes/agent-key.ts';
 import { agentRow, agentSelection, fleetEvent } from '../shapes/agent-row.ts';
 import { coverageGap, coverageKind, coverageReport } from '../shapes/coverage.ts';
 import { condition } from '../shapes/condition.ts';
 import { agentHistory, fleetHistory, fleetPoint, historyChange, historyPoint } from '../shapes/history.ts';
 import { drift } from '../shapes/drift.ts';
+import { heartbeatReply } from '../shapes/heartbeat-reply.ts';
 import { instanceStatus } from '../shapes/instance.ts';
 import { shownStatus } from '../shapes/observation.ts';
 import { outcomeCounts } from '../shapes/outcomes.ts';
 import { responseSchemas } from '../shapes/response.ts';
+import { storedEgress, storedGap, storedHealth, storedUsage } from '../shapes/stored.ts';
 import type { JsonSchema } from '../untrusted/json-schema.ts';
 import { COMMON_SCHEMAS } from './schemas/common.ts';
-import { FLEET_SCHEMAS } from './schemas/fleet.ts';
-import { EGRESS_SCHEMAS } from './schemas/egress.ts';
 import { REPORT_SHAPES } from './schemas/reports.ts';
 import { RULE_SCHEMAS } from './schemas/rules.ts';
 import { SIDECAR_SCHEMAS } from './schemas/sidecar.ts';
@@ -21,15 +22,14 @@ import { STREAM_SCHEMAS } from './schemas/stream.ts';
 /** The tables of schemas. Each name is in one table. */
 export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   COMMON_SCHEMAS,
-  EGRESS_SCHEMAS,
   SIDECAR_SCHEMAS,
-  FLEET_SCHEMAS,
   RULE_SCHEMAS,
   STREAM_SCHEMAS,
   responseSchemas([...REPORT_SHAPES, outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
   responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),
   responseSchemas([coverageReport, coverageGap, coverageKind]),
+  responseSchemas([storedGap, storedHealth, storedUsage, storedEgress, heartbeatReply, agentKey]),
 ];
 
 /** All schemas of responses, by name. */

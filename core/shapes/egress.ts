@@ -81,6 +81,16 @@ export const censusMembers = {
 const census = object('State of the census. Absent: the sender is of an earlier version.', censusMembers);
 export interface CensusState extends TypeOf<typeof census> {}
 
+/** `census` of the reports of a sidecar. */
+export const censusReport = named(
+  'CensusReport',
+  object('State and findings of the census.', {
+    ...censusMembers,
+    unseenEgress: nullable(list('The newest first; null: the census does not run.', unseenEgress)),
+    unexplainedOpens: nullable(count('Connections whose address was not seen; null: as above.')),
+  }),
+);
+
 /** What the lanes and the census observed. */
 export const egressMembers = {
   lanes: names('The lanes.', 'The id of a lane, such as openai or mcp:files.', MAX_SUMMARY.lanes),

@@ -30,7 +30,7 @@ export const checkMembers = object('One health check.', {
 export interface Check extends TypeOf<typeof checkMembers> {}
 export const check: Field<Check> = named('Check', checkMembers);
 
-const checks = list('The checks. A check with an unknown kind of id is dropped.', check, {
+export const checks = list('The checks. A check with an unknown kind of id is dropped.', check, {
   max: 1_000,
   cut: true,
 });
@@ -44,10 +44,10 @@ const summaryMembers = object('Number of health checks by result.', {
 export interface HealthSummary extends TypeOf<typeof summaryMembers> {}
 export const healthSummary: Field<HealthSummary> = named('HealthSummary', summaryMembers);
 
-const healthStatus = oneOf('Health of the agent.', ['healthy', 'degraded', 'unhealthy']);
+export const healthStatus = oneOf('Health of the agent.', ['healthy', 'degraded', 'unhealthy']);
 export type HealthStatus = TypeOf<typeof healthStatus>;
 
-const reportMembers = {
+export const reportMembers = {
   agentName: cutText('`metadata.name` of the manifest.'),
   timestamp: isoTime('Time of the checks.'),
 };

@@ -69,7 +69,7 @@ const listedCheck: Field<Check> = named(
 const usedModel: Field<ModelUsage> = named(
   'ModelUsage',
   object('Usage of one model.', {
-    ...modelMembers.members,
+    ...modelMembers,
     totalTokens: bigCount('Prompt and completion tokens together.'),
   }),
 );

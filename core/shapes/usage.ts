@@ -6,15 +6,16 @@ import { list, object, type TypeOf } from './object.ts';
 export const MAX_MODELS = 100;
 const MAX_REPORTED = 10_000;
 
-export const modelMembers = object('Usage of one model.', {
+const model = object('Usage of one model.', {
   modelId: text("The provider's name of the model.", { cut: 200 }),
   promptTokens: bigCount('Prompt tokens.'),
   completionTokens: bigCount('Completion tokens.'),
   totalTokens: count('At least the sum of the two; some vendors count reasoning tokens only here.'),
   callCount: bigCount('Number of calls of the model.'),
 });
-export interface ModelUsage extends TypeOf<typeof modelMembers> {}
-export const modelUsage: Field<ModelUsage> = named('ModelUsage', modelMembers);
+export interface ModelUsage extends TypeOf<typeof model> {}
+export const modelMembers = model.members;
+export const modelUsage: Field<ModelUsage> = named('ModelUsage', model);
 
 export const usageMembers = {
   windowStartedAt: isoTime('Start of the window.'),

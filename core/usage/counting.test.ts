@@ -8,7 +8,8 @@ import { callsOf, lateCallsOf } from '../behavior/entry-usage.ts';
 import { parseUsageReport } from './parse-usage-report.ts';
 import { ringUsageReport } from '../behavior/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from './usage-window.ts';
-import type { CallSum, ModelCall } from './usage.ts';
+import type { CallSum } from '../shapes/sidecar-reports.ts';
+import type { ModelCall } from './usage.ts';
 
 const call = (modelId: string, promptTokens: number, completionTokens: number): ModelCall => ({
   modelId,

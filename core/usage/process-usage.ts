@@ -1,11 +1,5 @@
-import type { CallSum, ReportCost } from './usage.ts';
+import type { ShownUsageReport } from '../shapes/sidecar-reports.ts';
 import type { AgentUsageReport, ModelUsage, UsageWindow } from '../shapes/usage.ts';
-
-/** `GET /usage` if the agent reports its own usage. */
-export interface ShownUsageReport extends AgentUsageReport, ReportCost {
-  /** Totals of the agent's own report, if its events have more tokens; the other members are then the sums of the events. */
-  processReport?: CallSum;
-}
 
 /**
  * The report of an agent is that of the process that answered. All worker processes send their `model` events to the sidecar, and a

@@ -1,32 +1,7 @@
-import type { ModelUsage } from '../shapes/usage.ts';
 import type { TokenCounts } from './token-counts.ts';
 
 /** The request named the model of a call. An agent may repeat the name without using the model. Not part of the API. */
 export const REQUESTED_MODEL = Symbol('requestedModel');
-
-/** The cost of the calls of a report. */
-export interface ReportCost {
-  /** US dollars, of the calls whose price is known; null: the price of no call is known. */
-  costUsd: number | null;
-}
-
-/** `GET /usage` from the audit ring. */
-export interface RingUsageReport extends CallSum, ReportCost {
-  source: 'audit-ring';
-  models: Pick<ModelUsage, 'modelId' | 'totalTokens' | 'callCount'>[];
-  /** Ring entries that carry usage. */
-  sampleSize: number;
-  /** Model responses whose usage could not be read. */
-  callsWithoutUsage: number;
-  /** Calls reported without a request since the sidecar started; absent if there are none. Not included in the sums above. */
-  withoutRequest?: CallSum;
-}
-
-/** Calls and their tokens. */
-export interface CallSum {
-  totalTokens: number;
-  totalCalls: number;
-}
 
 /** One model call and its token usage. */
 export interface ModelCall extends TokenCounts {

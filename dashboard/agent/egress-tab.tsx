@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { EgressReport, EgressSummary } from '../../core/shapes/egress.ts';
 import type { Issue } from '../../core/shapes/gap.ts';
+import type { StoredEgress } from '../../core/shapes/stored.ts';
 import { useResource } from '../api/resource.ts';
 import { formatNumber, NO_VALUE } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
@@ -17,7 +18,7 @@ import { MatrixTable } from './matrix-table.tsx';
 import { NotRewrittenCard } from './not-rewritten-card.tsx';
 import { sidecarCommand } from './sidecar-command.ts';
 import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
-import { REFRESH_MS, type EgressResponse, type TabProps } from './types.ts';
+import { REFRESH_MS, type TabProps } from './types.ts';
 
 const READ = `curl -s 'localhost:4001/explore?view=matrix' | jq '.rows[]'`;
 
@@ -26,7 +27,7 @@ export function EgressTab({ detail }: TabProps): JSX.Element {
   const { namespace, agentName: name, lastSeen } = detail;
   // Without a heartbeat there is no report, and a request for it would fail.
   const path = lastSeen === null ? null : agentPath({ namespace, name }, '/egress');
-  const report = useResource<EgressResponse>(path, { refreshMs: REFRESH_MS });
+  const report = useResource<StoredEgress>(path, { refreshMs: REFRESH_MS });
   if (path === null)
     return (
       <Empty title="There is no report yet">
@@ -40,7 +41,7 @@ export function EgressTab({ detail }: TabProps): JSX.Element {
   );
 }
 
-function Report({ detail, data }: { detail: AgentDetail; data: EgressResponse }): JSX.Element {
+function Report({ detail, data }: { detail: AgentDetail; data: StoredEgress }): JSX.Element {
   const { egress, instance, receivedAt } = data;
   if (egress === null) return <NotObserved />;
   const { rows, lanes, notRewritten = [], census } = egress;

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { Issue } from '../../core/shapes/gap.ts';
+import type { StoredGap } from '../../core/shapes/stored.ts';
 import { useResource } from '../api/resource.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';
@@ -10,7 +11,6 @@ import { Loaded } from './loaded.tsx';
 import { explainScore, MAX_TOGETHER, type NextGrade, type ScoreExplanation } from './lost-points.ts';
 import { Prose } from './prose.tsx';
 import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
-import type { GapResponse } from './types.ts';
 import { useReloadOn } from './use-live.ts';
 import { worstScored } from './worst-score.ts';
 
@@ -20,7 +20,7 @@ export function ScoreCard({ detail }: { detail: AgentDetail }): JSX.Element {
   const instance = worstScored(status);
   const hasScore = status.score !== undefined;
   const path = agentPath({ namespace, name }, '/gap', instance === null ? {} : { instance });
-  const gap = useResource<GapResponse>(hasScore ? path : null);
+  const gap = useResource<StoredGap>(hasScore ? path : null);
   useReloadOn(gap, detail.lastSeen);
   if (!hasScore)
     return (
@@ -39,13 +39,13 @@ export function ScoreCard({ detail }: { detail: AgentDetail }): JSX.Element {
   );
 }
 
-function explanationOf({ score, source, issues, issuesTotal }: GapResponse): ScoreExplanation | null {
+function explanationOf({ score, source, issues, issuesTotal }: StoredGap): ScoreExplanation | null {
   if (issues === null || source === null) return null;
   return explainScore({ score, source, issues, ...(issuesTotal !== undefined && { issuesTotal }) });
 }
 
 interface ExplainedProps {
-  report: GapResponse;
+  report: StoredGap;
   status: AgentDetail['status'];
 }
 

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { GapReport } from '../../core/shapes/gap.ts';
-import type { ReadyReport } from '../../core/health/health.ts';
+import type { ReadyReport } from '../../core/shapes/sidecar-reports.ts';
 import { ProcessRig } from '../../testing/process-rig.ts';
 import { freePorts } from '../demo/free-ports.ts';
 

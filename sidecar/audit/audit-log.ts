@@ -22,7 +22,8 @@ import {
 import { addLaneCall, type FinishedLaneCall } from '../../core/behavior/lane-calls.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
 import { cut, detached } from '../../core/untrusted/fields.ts';
-import type { CallSum, ModelCall } from '../../core/usage/usage.ts';
+import type { CallSum } from '../../core/shapes/sidecar-reports.ts';
+import type { ModelCall } from '../../core/usage/usage.ts';
 import type { UsageTotals, UsageWindow } from '../../core/shapes/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { EventMemory } from './event-memory.ts';

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { comparedTokensIn } from '../../core/behavior/lane-calls.ts';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import type { ModelCall, RingUsageReport } from '../../core/usage/usage.ts';
+import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';
+import type { ModelCall } from '../../core/usage/usage.ts';
 import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { AuditLog } from './audit-log.ts';

@@ -10,7 +10,7 @@ import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
 import type { EvidenceReport } from '../../core/shapes/evidence.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import type { HealthReport, Check } from '../../core/shapes/health.ts';
-import type { HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import type { HeartbeatReply } from '../../core/shapes/heartbeat-reply.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
 import type { Verdict } from '../../core/shapes/verdict.ts';

@@ -1,6 +1,6 @@
 import { composeHeartbeat } from '../../core/heartbeat/compose-heartbeat.ts';
 import { egressReportOf } from '../../core/egress/report.ts';
-import type { HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import type { HeartbeatReply } from '../../core/shapes/heartbeat-reply.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import type { UsageWindow } from '../../core/shapes/usage.ts';

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
-import type { RingUsageReport } from '../../core/usage/usage.ts';
+import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { jsonExport, protobufExport, spanIdOf, type TestSpan } from '../../testing/otlp-export.ts';
 import {

@@ -2,7 +2,7 @@
 // that the sidecar knows comes from their spans.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
-import type { RingUsageReport } from '../../core/usage/usage.ts';
+import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { manifestText, startSidecarRig } from '../sidecar-rig.ts';
 import { INSTRUMENTED_ROWS, type InstrumentedRow } from './instrumented-rows.ts';

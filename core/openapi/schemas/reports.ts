@@ -7,7 +7,7 @@ import { check, healthSummary } from '../../shapes/health.ts';
 import { proofRecord } from '../../shapes/proof.ts';
 import { modelUsage } from '../../shapes/usage.ts';
 import { GRADES } from '../../shapes/values.ts';
-import { AMOUNT, closed, COUNT, enumOf, listOf, ref, TEXT, TIME } from '../../untrusted/json-schema.ts';
+import { AMOUNT, COUNT, enumOf, listOf, ref, TIME } from '../../untrusted/json-schema.ts';
 import type { JsonSchema } from '../../untrusted/json-schema.ts';
 
 export const SCORE: JsonSchema = { type: 'integer', minimum: 0, maximum: 100 };
@@ -16,12 +16,6 @@ export const SEVERITY: JsonSchema = enumOf(['critical', 'high', 'medium', 'low']
 export const SOURCE: JsonSchema = {
   ...enumOf(['manifest-static', 'agent-sdk']),
   description: '`agent-sdk`: the agent reports its own checks.',
-};
-
-/** The verdict about an agent. */
-export const COMPLIANT: JsonSchema = {
-  description: 'The verdict: the condition `Compliant` with its reason and one short phrase.',
-  ...closed({ status: enumOf(['True', 'False', 'Unknown']), reason: TEXT, message: TEXT }),
 };
 
 /** The members of an EvidenceReport without the items. */

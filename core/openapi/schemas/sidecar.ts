@@ -1,8 +1,16 @@
 import { OUTCOMES } from '../../behavior/audit-entry.ts';
 import { agentCard } from '../../shapes/agent-card.ts';
 import { analysisState } from '../../shapes/analysis-state.ts';
+import { censusReport } from '../../shapes/egress.ts';
 import { behavioralEvent } from '../../shapes/events.ts';
 import { responseSchemas } from '../../shapes/response.ts';
+import {
+  completeEvidence,
+  completeGap,
+  readyReport,
+  ringUsageReport,
+  shownUsageReport,
+} from '../../shapes/sidecar-reports.ts';
 import { POLICY_MODES } from '../../shapes/values.ts';
 import {
   AMOUNT,
@@ -18,34 +26,15 @@ import {
 } from '../../untrusted/json-schema.ts';
 import type { JsonSchema } from '../../untrusted/json-schema.ts';
 import { EGRESS_CALL_SCHEMAS } from './egress-calls.ts';
-import { COMPLIANT, EVIDENCE_SUMS, GRADE, SCORE, SEVERITY, SOURCE, USAGE_WINDOW } from './reports.ts';
+import { SEVERITY, SOURCE } from './reports.ts';
 
 const CALL = { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT, totalTokens: COUNT } as const;
-const REPORT_COST = {
-  ...orNull(AMOUNT),
-  description: 'US dollars, of the models whose price is known. null: the price of no model is known.',
-} as const;
-const CALL_SUM = { totalTokens: COUNT, totalCalls: COUNT } as const;
 const LATENCY = orNull(AMOUNT);
 const REACHABLE = { ...orNull(FLAG), description: 'null: unknown.' };
 const STATUS_CODE: JsonSchema = { type: 'integer' };
 const ONLY_TRUE: JsonSchema = { type: 'boolean', const: true };
 
 const HEALTH: Readonly<Record<string, JsonSchema>> = {
-  ReadyReport: {
-    description: 'The health of the agent.',
-    ...closed(
-      {
-        agentName: TEXT,
-        timestamp: TIME,
-        status: enumOf(['ready', 'degraded', 'not-ready']),
-        summary: ref('HealthSummary'),
-        checks: listOf(ref('Check')),
-        source: SOURCE,
-      },
-      { note: { type: 'string', description: "Why the agent's own report is not valid." } },
-    ),
-  },
   SidecarReadiness: closed(
     {
       status: enumOf(['ok', 'draining']),
@@ -57,31 +46,6 @@ const HEALTH: Readonly<Record<string, JsonSchema>> = {
 };
 
 const GAP: Readonly<Record<string, JsonSchema>> = {
-  GapReport: {
-    description: 'The differences between the declaration and the observations, and the score.',
-    ...closed(
-      {
-        compliant: COMPLIANT,
-        score: SCORE,
-        grade: GRADE,
-        source: SOURCE,
-        issues: listOf(ref('Issue')),
-        evidence: ref('EvidenceReport'),
-        llm: ref('AnalysisState'),
-        census: ref('CensusReport'),
-      },
-      {
-        listened: {
-          ...FLAG,
-          description: "With `agent=ended`: whether the agent's port accepted a connection of a probe.",
-        },
-      },
-    ),
-  },
-  EvidenceReport: {
-    description: 'The evidence of the last 24 hours for the declared items.',
-    ...closed({ ...EVIDENCE_SUMS, items: listOf(ref('EvidenceItem')) }, { shownWithoutLocalProofs: AMOUNT }),
-  },
   AlignmentReport: {
     description: 'The issues as declared and observed values.',
     ...closed({
@@ -146,36 +110,6 @@ const EXPLORE: Readonly<Record<string, JsonSchema>> = {
   ExploredEndpoint: closed({ path: TEXT, status: orNull(STATUS_CODE), latencyMs: LATENCY }, { note: TEXT }),
 };
 
-const USAGE: Readonly<Record<string, JsonSchema>> = {
-  AgentUsageReport: {
-    description: 'Usage that the agent itself reports.',
-    ...closed(
-      { source: { type: 'string', const: 'agent-sdk' }, ...USAGE_WINDOW, costUsd: REPORT_COST },
-      {
-        processReport: {
-          ...closed(CALL_SUM),
-          description:
-            'Totals of the own report of the agent, which is that of one process. Present if the `model` events of the agent since the start of the sidecar have more tokens; the other members are then their sums.',
-        },
-      },
-    ),
-  },
-  RingUsageReport: {
-    description: 'Usage from the audit ring.',
-    ...closed(
-      {
-        source: { type: 'string', const: 'audit-ring' },
-        models: listOf(closed({ modelId: TEXT, totalTokens: COUNT, callCount: COUNT })),
-        ...CALL_SUM,
-        costUsd: REPORT_COST,
-        sampleSize: { ...COUNT, description: 'Entries with usage.' },
-        callsWithoutUsage: { ...COUNT, description: 'Model responses whose usage could not be read.' },
-      },
-      { withoutRequest: closed(CALL_SUM) },
-    ),
-  },
-};
-
 const AUDIT: Readonly<Record<string, JsonSchema>> = {
   AuditEntry: {
     description: 'One proxied request.',
@@ -238,8 +172,8 @@ export const SIDECAR_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...HEALTH,
   ...GAP,
   ...EXPLORE,
-  ...USAGE,
   ...AUDIT,
   ...EGRESS_CALL_SCHEMAS,
-  ...responseSchemas([agentCard, analysisState, behavioralEvent]),
+  ...responseSchemas([agentCard, analysisState, behavioralEvent, readyReport, shownUsageReport]),
+  ...responseSchemas([ringUsageReport, completeGap, completeEvidence, censusReport]),
 };

@@ -1,0 +1,20 @@
+import { amount, count } from './common.ts';
+import { integer, named, optional } from './field.ts';
+import { list, object, type TypeOf } from './object.ts';
+import { proofRecord } from './proof.ts';
+
+const reply = object('What the sender of a heartbeat does not know yet.', {
+  proof: optional(list('All proofs, which replace those of the sender.', proofRecord)),
+  proofRevision: optional(count('Revision of the proofs.')),
+  othersToday: optional(
+    object('Usage of the other instances on the current UTC day.', {
+      tokens: count('Tokens of the day.'),
+      costUsd: amount('Cost of the day; 0 without prices in the manifest.'),
+    }),
+  ),
+  intervalSeconds: optional(integer('The interval to use from now on.', { min: 1 })),
+});
+
+/** Body of a 200 response to a heartbeat. Absent members are left out on the wire. A 204 response is the empty reply. */
+export interface HeartbeatReply extends TypeOf<typeof reply> {}
+export const heartbeatReply = named('HeartbeatReply', reply);
