@@ -1,4 +1,7 @@
-import { isoTime, list, object, parseWith, text, jsonOf } from '../core/untrusted/fields.ts';
+import { parseWith, text } from '../core/shapes/field.ts';
+import { list, object } from '../core/shapes/object.ts';
+import { agentKey } from '../core/shapes/registration.ts';
+import { jsonOf } from '../core/untrusted/fields.ts';
 import type { Runtime } from '../core/shapes/values.ts';
 import { postJson, type PostReply } from './post-json.ts';
 import { detailOf, SENDABLE_KEY, urlBelow } from './push-heartbeat.ts';
@@ -27,12 +30,13 @@ export type RegistrationOutcome =
   /** No complete response; the agent may be registered. */
   | { kind: 'failed'; error: unknown };
 
-const granted = object({ agentId: text({ max: 100 }), apiKey: text({ max: 16_384 }), expiresAt: isoTime });
-const problems = object({
-  errors: list(object({ path: text({ max: 300, cut: true }), message: text({ max: 300, cut: true }) }), {
-    max: 5,
-    cut: true,
-  }),
+const shortText = (about: string) => text(about, { cut: 300 });
+const problems = object('The body of a rejection.', {
+  errors: list(
+    'The first invalid members.',
+    object('One of them.', { path: shortText('Its path.'), message: shortText('What is wrong.') }),
+    { max: 5, cut: true },
+  ),
 });
 
 /** `POST /api/v1/register`: requests a key for an agent; never rejects. */
@@ -53,7 +57,7 @@ export async function registerAgent(request: RegistrationRequest): Promise<Regis
   const { status, body } = answer;
   if (status !== 200 && status !== 201)
     return { kind: 'refused', status, detail: reasonIn(body).replaceAll(adminKey, '[secret]') };
-  const parsed = parseWith(granted, jsonOf(body));
+  const parsed = parseWith(agentKey, jsonOf(body));
   if (!parsed.ok || !SENDABLE_KEY.test(parsed.value.apiKey)) return { kind: 'unexpected', status };
   return { kind: 'registered', isNew: status === 201, ...parsed.value };
 }

@@ -1,14 +1,6 @@
 import { reportedName } from '../core/untrusted/reported-name.ts';
-import {
-  flag,
-  integer,
-  list,
-  number,
-  object,
-  parseWith,
-  text,
-  type Field,
-} from '../core/untrusted/fields.ts';
+import { flag, integer, number, optional, parseWith, text } from '../core/shapes/field.ts';
+import { list, object } from '../core/shapes/object.ts';
 import type { PolicyInput } from '../core/policy/policy-input.ts';
 import type { UsageTotals } from '../core/shapes/usage.ts';
 
@@ -33,28 +25,22 @@ export interface PolicyFacts {
 }
 
 /** Longer names are truncated in the same way as declared names. */
-const names = list(text({ max: 1e6 }), { max: 1000 });
-const amount = number({ min: 0, max: Number.MAX_VALUE });
+const names = (about: string) => optional(list(about, text('A name.', { max: 1e6 }), { max: 1000 }));
+const amount = (about: string) => optional(number(about, { min: 0, max: Number.MAX_VALUE }));
 
-type KnownFacts = { [Name in keyof PolicyFacts]-?: NonNullable<PolicyFacts[Name]> };
-
-/** `null` is read like an absent member. */
-const FACTS: Field<Partial<KnownFacts>> = object<object, KnownFacts>(
-  {},
-  {
-    guardrailsInvoked: names,
-    toolsCalled: names,
-    userConfirmed: flag,
-    toxicityScore: number({ min: -1e9, max: 1e9 }),
-    memoryTtlSeconds: integer({ min: 0 }),
-    tokensToday: amount,
-    costTodayUsd: amount,
-  },
-);
+const facts = object('Facts about a model call.', {
+  guardrailsInvoked: names('Guardrails that ran on the input.'),
+  toolsCalled: names('Tools that were called or will be called.'),
+  userConfirmed: optional(flag('Whether the user confirmed.')),
+  toxicityScore: optional(number('Score of the toxicity filter.', { min: -1e9, max: 1e9 })),
+  memoryTtlSeconds: optional(integer('TTL of the write to short-term memory.', { min: 0 })),
+  tokensToday: amount('Tokens of the UTC day.'),
+  costTodayUsd: amount('Cost of the UTC day.'),
+});
 
 /** The policy input document of a call. Throws TypeError with all problems of the facts. */
-export function policyInputFrom(facts: PolicyFacts, known: UsageTotals & { agentName: string }): PolicyInput {
-  const parsed = parseWith(FACTS, facts);
+export function policyInputFrom(given: PolicyFacts, known: UsageTotals & { agentName: string }): PolicyInput {
+  const parsed = parseWith(facts, given);
   if (!parsed.ok)
     throw new TypeError(
       `invalid facts: ${parsed.errors.map(({ path, message }) => `${path} ${message}`).join('; ')}`,

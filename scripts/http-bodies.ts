@@ -6,9 +6,10 @@ import { heartbeatBody } from '../core/shapes/heartbeat.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { parseProofSubmission } from '../core/proof/parse-proof.ts';
 import { proofSubmission } from '../core/shapes/proof.ts';
-import { parseWith, type Parsed } from '../core/untrusted/fields.ts';
+import { parseWith, type Parsed } from '../core/shapes/field.ts';
 import { usageReport } from '../core/shapes/usage.ts';
-import { parseRegistration, registrationBody } from '../control-plane/registration/parse-registration.ts';
+import { registrationBody } from '../core/shapes/registration.ts';
+import { parseRegistration } from '../control-plane/registration/parse-registration.ts';
 
 export interface HttpBody {
   title: string;

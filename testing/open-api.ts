@@ -1,6 +1,8 @@
 import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
-import { isoTime, parseWith } from '../core/untrusted/fields.ts';
+import { isoTime, parseWith } from '../core/shapes/field.ts';
+
+const TIME = isoTime('A time.');
 
 /** The parts of an OpenAPI document that tests read. */
 export interface ApiDocument {
@@ -33,7 +35,7 @@ const OPTIONS: Options = {
   unicode: false,
   logger: false,
   formats: {
-    'date-time': (text) => parseWith(isoTime, text).ok,
+    'date-time': (text) => parseWith(TIME, text).ok,
     date: /^\d{4}-\d{2}-\d{2}$/,
   },
 };

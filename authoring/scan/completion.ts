@@ -1,14 +1,6 @@
-import type { GuardrailType, Tool } from '../../core/manifest/manifest.ts';
-import {
-  flag,
-  list,
-  object,
-  oneOf,
-  parseWith,
-  text,
-  withDefault,
-  type Field,
-} from '../../core/untrusted/fields.ts';
+import type { GuardrailType } from '../../core/manifest/manifest.ts';
+import { flag, oneOf, parseWith, text, withDefault, type Field } from '../../core/shapes/field.ts';
+import { list, object, type TypeOf } from '../../core/shapes/object.ts';
 import type { Code } from './code.ts';
 import { paragraphOf } from './declarations.ts';
 import { MAX_ITEMS, type Draft } from './draft.ts';
@@ -24,20 +16,6 @@ const GUARDRAIL_TYPES: readonly GuardrailType[] = [
 ];
 const SIDES = ['input', 'output'] as const;
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
-
-interface ProposedTool extends Required<NonNullable<Tool['annotations']>> {
-  name: string;
-  description: string;
-}
-
-/** What a model proposes for a manifest. Every name must be in the code. */
-export interface Completion {
-  description: string;
-  tools: ProposedTool[];
-  guardrails: { type: GuardrailType; where: (typeof SIDES)[number]; function: string }[];
-  models: { provider: string; id: string }[];
-  variables: string[];
-}
 
 const strings = { type: 'string' } as const;
 const strict = (properties: Record<string, unknown>) => ({
@@ -65,32 +43,43 @@ export const COMPLETION_SCHEMA: Readonly<Record<string, unknown>> = strict({
   variables: { type: 'array', items: strings },
 });
 
-const line = text({ max: 500, cut: true });
-const name = text({ max: 200, cut: true });
-const many = <T>(field: Field<T>): Field<T[]> => withDefault(list(field, { max: MAX_ITEMS, cut: true }), []);
+const line = withDefault(text('A description.', { cut: 500 }), '');
+const name = text('A name.', { cut: 200 });
+const many = <T>(about: string, of: Field<T>): Field<T[]> =>
+  withDefault(list(about, of, { max: MAX_ITEMS, cut: true }), []);
 
-const COMPLETION: Field<Completion> = object<Completion>({
-  description: withDefault(line, ''),
-  tools: many(
-    object<ProposedTool>({
-      name,
-      description: withDefault(line, ''),
-      readOnlyHint: flag,
-      destructiveHint: flag,
-      idempotentHint: flag,
-      openWorldHint: flag,
-    }),
-  ),
-  guardrails: many(object({ type: oneOf(GUARDRAIL_TYPES), where: oneOf(SIDES), function: name })),
-  models: many(object({ provider: name, id: name })),
-  variables: many(name),
+const tool = object('A tool.', {
+  name,
+  description: line,
+  readOnlyHint: flag('It changes nothing.'),
+  destructiveHint: flag('It may destroy something.'),
+  idempotentHint: flag('A second call changes nothing.'),
+  openWorldHint: flag('It reaches other systems.'),
 });
+type ProposedTool = TypeOf<typeof tool>;
+
+const guardrail = object('A guardrail.', {
+  type: oneOf('Its type.', GUARDRAIL_TYPES),
+  where: oneOf('Its side.', SIDES),
+  function: name,
+});
+
+const completion = object('A completion.', {
+  description: line,
+  tools: many('The tools.', tool),
+  guardrails: many('The guardrails.', guardrail),
+  models: many('The models.', object('A model.', { provider: name, id: name })),
+  variables: many('The variables.', name),
+});
+
+/** What a model proposes for a manifest. Every name must be in the code. */
+export interface Completion extends TypeOf<typeof completion> {}
 
 /** Reads the JSON of an answer. The reason quotes nothing of it. */
 export function parseCompletion(
   value: unknown,
 ): { ok: true; value: Completion } | { ok: false; reason: string } {
-  const parsed = parseWith(COMPLETION, value);
+  const parsed = parseWith(completion, value);
   if (parsed.ok) return parsed;
   const [error] = parsed.errors;
   return {

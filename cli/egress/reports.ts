@@ -1,153 +1,132 @@
-import { type EvidenceReport, evidenceReport } from '../../core/shapes/evidence.ts';
-import type { Issue } from '../../core/shapes/gap.ts';
-import { GRADES, type Grade } from '../../core/shapes/values.ts';
-import { SEVERITIES } from '../../core/gap/finding.ts';
+import { amount, count, cutText } from '../../core/shapes/common.ts';
+import { evidenceReport } from '../../core/shapes/evidence.ts';
 import {
   flag,
-  integer,
-  list,
   nullable,
   number,
-  object,
   oneOf,
+  optional,
   parseWith,
-  text,
   withDefault,
   type Field,
-} from '../../core/untrusted/fields.ts';
+} from '../../core/shapes/field.ts';
+import { grade, severity } from '../../core/shapes/gap.ts';
+import { list, object, type TypeOf } from '../../core/shapes/object.ts';
+
+/** The parts of the reports of a sidecar that commands show. Other versions may have other values of closed lists. */
+
+const MANY = { max: 1_000, cut: true };
+const names = (about: string): Field<string[]> => withDefault(list(about, cutText('A name.'), MANY), []);
+const seen = (about: string): Field<boolean | null> => nullable(flag(`${about} null: cannot be known.`));
+
+const usage = object('The usage of a call.', {
+  promptTokens: count('Tokens of the prompt.'),
+  completionTokens: count('Tokens of the completion.'),
+  costUsd: optional(number('Cost in US dollars.', { min: 0, max: 1e12 })),
+  priceDate: optional(cutText('Day of a default price.')),
+});
+export interface ShownUsage extends TypeOf<typeof usage> {}
+
+const call = object('One call through a lane.', {
+  id: count('Number of the call.'),
+  at: cutText('Its time, ISO 8601.'),
+  lane: cutText('Id of the lane.'),
+  method: cutText('The HTTP method.'),
+  path: cutText('The path of the request.'),
+  model: nullable(cutText('The requested model.')),
+  toolsOffered: names('Tools that the request offers.'),
+  toolsCalled: names('Tools that the model calls.'),
+  toolsExecuted: names('Tools whose results the request has.'),
+  violations: names('Reasons of the policy.'),
+  usage: nullable(usage),
+  statusCode: nullable(count('Status of the response.')),
+  durationMs: amount('Milliseconds.'),
+  blocked: withDefault(flag('Whether the policy blocked it.'), false),
+});
 
 /** One call that an agent made through a lane, as far as the commands show it. */
-export interface ShownCall {
-  id: number;
-  /** ISO 8601 */
-  at: string;
-  lane: string;
-  method: string;
-  path: string;
-  model: string | null;
-  toolsOffered: string[];
-  toolsCalled: string[];
-  toolsExecuted: string[];
-  usage: ShownUsage | null;
-  statusCode: number | null;
-  durationMs: number;
-  violations: string[];
-  blocked: boolean;
-}
+export interface ShownCall extends TypeOf<typeof call> {}
 
-export interface ShownUsage {
-  promptTokens: number;
-  completionTokens: number;
-  costUsd?: number;
-  /** Day of a default price. */
-  priceDate?: string;
-}
-
-/** One row of `GET /explore?view=matrix`. null: cannot be known. */
-export interface ShownRow {
-  kind: string;
-  name: string;
-  declared: boolean | null;
-  reported: boolean | null;
-  observed: boolean | null;
-  verdict: string;
-  /** Observed tokens, or US dollars. */
-  amount?: number;
-}
-
-export interface ShownGap {
-  score: number;
-  grade: Grade;
-  issues: { severity: string; property: string; description: string }[];
-  /** The verdict; absent: a sidecar of an earlier version. */
-  compliant?: { status: string; message: string };
-  /** After the end of the agent: whether its port accepted a connection. */
-  listened?: boolean;
-}
-
-/** `GET /gap` with the fixes and the evidence. */
-export interface ShownAssessment {
-  score: number;
-  grade: Grade;
-  issues: Issue[];
-  evidence: EvidenceReport | null;
-  /** null: not reported (an older version). */
-  compliant: { status: string; message: string } | null;
-}
-
-const name = text({ max: 500, cut: true });
-const names = withDefault(list(name, { max: 1_000, cut: true }), []);
-const count = integer({ min: 0 });
-const positive = number({ min: 0, max: Number.MAX_SAFE_INTEGER });
-
-const CALL: Field<ShownCall> = object<ShownCall>({
-  ...{ id: count, at: name, lane: name, method: name, path: name, model: nullable(name) },
-  ...{ toolsOffered: names, toolsCalled: names, toolsExecuted: names, violations: names },
-  usage: nullable(
-    object<ShownUsage>(
-      { promptTokens: count, completionTokens: count },
-      { costUsd: number({ min: 0, max: 1e12 }), priceDate: name },
-    ),
-  ),
-  statusCode: nullable(count),
-  durationMs: positive,
-  blocked: withDefault(flag, false),
+const row = object('One row of the matrix.', {
+  kind: cutText('Kind of the item.'),
+  name: cutText('Name of the item.'),
+  verdict: cutText('Result of the comparison.'),
+  declared: seen('Whether the manifest declares it.'),
+  reported: seen('Whether the agent reports it.'),
+  observed: seen('Whether it was observed.'),
+  amount: optional(amount('Observed tokens, or US dollars.')),
 });
 
-const ROW: Field<ShownRow> = object<ShownRow>(
-  {
-    ...{ kind: name, name, verdict: name },
-    ...{ declared: nullable(flag), reported: nullable(flag), observed: nullable(flag) },
-  },
-  { amount: positive },
-);
+/** One row of `GET /explore?view=matrix`. */
+export interface ShownRow extends TypeOf<typeof row> {}
 
-const RATING = { score: number({ min: 0, max: 100 }), grade: oneOf(GRADES) };
-const COMPLIANT = object({ status: name, message: name });
+const rating = { score: number('The score.', { min: 0, max: 100 }), grade };
+const compliant = object('The verdict.', { status: cutText('Its status.'), message: cutText('Its reason.') });
+const issueMembers = {
+  property: cutText('The affected property.'),
+  description: cutText('What was found.'),
+};
 
-const GAP: Field<ShownGap> = object<ShownGap>(
-  {
-    ...RATING,
-    issues: list(object({ severity: name, property: name, description: name }), { max: 1_000, cut: true }),
-  },
-  { compliant: COMPLIANT, listened: flag },
-);
-
-const EXPLORED = object<{ egress: { lanes: string[]; connect: string } }>({
-  egress: object({ lanes: names, connect: withDefault(name, 'off') }),
-});
-
-const ASSESSMENT: Field<ShownAssessment> = object<ShownAssessment>({
-  ...RATING,
+const gap = object('A gap report.', {
+  ...rating,
   issues: list(
-    object<Issue>(
-      { severity: oneOf(SEVERITIES), property: name, description: name, recommendation: name },
-      { source: oneOf(['policy', 'llm']) },
-    ),
-    { max: 1_000, cut: true },
+    'The issues.',
+    object('One issue.', { severity: cutText('Its severity.'), ...issueMembers }),
+    MANY,
+  ),
+  compliant: optional(compliant),
+  listened: optional(flag('After the end of the agent: whether its port accepted a connection.')),
+});
+
+/** `GET /gap`. A sidecar of an earlier version sends no verdict. */
+export interface ShownGap extends TypeOf<typeof gap> {}
+
+const assessment = object('A gap report.', {
+  ...rating,
+  issues: list(
+    'The issues.',
+    object('One issue.', {
+      severity,
+      ...issueMembers,
+      recommendation: cutText('How to fix it.'),
+      source: optional(oneOf('Its source.', ['policy', 'llm'])),
+    }),
+    MANY,
   ),
   evidence: nullable(evidenceReport),
-  compliant: withDefault(nullable(COMPLIANT), null),
+  compliant: nullable(compliant),
 });
 
+/** `GET /gap` with the fixes and the evidence. null: not reported (an older version). */
+export interface ShownAssessment extends TypeOf<typeof assessment> {}
+
+const explored = object('What `GET /explore` shows.', {
+  egress: object('The lanes.', {
+    lanes: names('Ids of the lanes.'),
+    connect: withDefault(cutText('State of the lane `connect`.'), 'off'),
+  }),
+});
+
+const calls = list('The calls.', call, { max: 100_000 });
+const matrix = object('The matrix.', { rows: list('Its rows.', row, { max: 100_000 }) });
+
 /** The body of `GET /egress`; null: it is something else. */
-export const parseCalls = (body: unknown): ShownCall[] | null => valueOf(list(CALL, { max: 100_000 }), body);
+export const parseCalls = (body: unknown): ShownCall[] | null => valueOf(calls, body);
 
 /** The body of `GET /explore?view=matrix`; null: it is something else. */
-export const parseMatrix = (body: unknown): ShownRow[] | null =>
-  valueOf(object<{ rows: ShownRow[] }>({ rows: list(ROW, { max: 100_000 }) }), body)?.rows ?? null;
+export const parseMatrix = (body: unknown): ShownRow[] | null => valueOf(matrix, body)?.rows ?? null;
 
 /** Whether `GET /explore` shows a lane; null: the body is something else. */
 export function parseHasLanes(body: unknown): boolean | null {
-  const { egress } = valueOf(EXPLORED, body) ?? {};
+  const { egress } = valueOf(explored, body) ?? {};
   return egress === undefined ? null : egress.lanes.length > 0 || egress.connect !== 'off';
 }
 
 /** The body of `GET /gap`; null: it is something else. */
-export const parseGap = (body: unknown): ShownGap | null => valueOf(GAP, body);
+export const parseGap = (body: unknown): ShownGap | null => valueOf(gap, body);
 
 /** The body of `GET /gap` with the fixes and the evidence; null: it is something else. */
-export const parseAssessment = (body: unknown): ShownAssessment | null => valueOf(ASSESSMENT, body);
+export const parseAssessment = (body: unknown): ShownAssessment | null => valueOf(assessment, body);
 
 function valueOf<T>(field: Field<T>, body: unknown): T | null {
   const parsed = parseWith(field, body);

@@ -7,7 +7,8 @@ import {
 } from '../../core/shapes/history.ts';
 import { MAX_POINTS, rangeOf } from '../../core/fleet/steps.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
-import { INVALID, isoTime } from '../../core/untrusted/fields.ts';
+import { isoTime } from '../../core/shapes/field.ts';
+import { INVALID } from '../../core/untrusted/fields.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
@@ -19,9 +20,10 @@ const EXAMPLE = '2026-03-01T10:00:00Z';
 
 /** A time in a query. A `+` of an offset has to be percent-encoded, so the example is in UTC. */
 function instant(description: string): QueryParameter<Date> {
+  const field = isoTime(description);
   return {
     read: (raw) => {
-      const time = isoTime(raw, '', []);
+      const time = field(raw, '', []);
       return time === INVALID
         ? { error: `is not an ISO 8601 time with a time zone, such as ${EXAMPLE}` }
         : new Date(time);

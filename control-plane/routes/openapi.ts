@@ -9,7 +9,7 @@ import { SCHEMAS } from '../../core/openapi/schemas.ts';
 import { conditional } from '../../runtime/conditional.ts';
 import { VERSION } from '../../runtime/version.ts';
 import type { ControlPlaneRoute } from '../context.ts';
-import { registrationBody } from '../registration/parse-registration.ts';
+import { registrationBody } from '../../core/shapes/registration.ts';
 
 /** `GET /openapi.json`. `routes`: the whole table, to which this row is added. */
 export function openApiRoute(routes: readonly ControlPlaneRoute[]): ControlPlaneRoute {

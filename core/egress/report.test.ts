@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
-import { parseWith } from '../untrusted/fields.ts';
+import { parseWith } from '../shapes/field.ts';
 import { matrixOf } from './matrix.ts';
 import { egressReportOf, observedSummaryOf } from './report.ts';
 import {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
-import { parseWith } from '../untrusted/fields.ts';
+import { parseWith } from '../shapes/field.ts';
 import { matrixOf } from './matrix.ts';
 import { egressSummaryOf } from './summary.ts';
 import { type EgressSummary, egressReport } from '../shapes/egress.ts';

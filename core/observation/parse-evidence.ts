@@ -4,7 +4,10 @@ import type { Verdict } from '../shapes/verdict.ts';
 import { type ProofWrites } from '../proof/proof.ts';
 import { PROOF_ORIGINS } from '../shapes/values.ts';
 import { type ProofRecord, sentProof } from '../shapes/proof.ts';
-import { integer, isRecord, list, object, own, parseWith, text } from '../untrusted/fields.ts';
+import { count, cutText } from '../shapes/common.ts';
+import { optional, parseWith } from '../shapes/field.ts';
+import { list, object } from '../shapes/object.ts';
+import { isRecord, own } from '../untrusted/fields.ts';
 
 /** Parsers for the responses of sidecar routes; null: not a valid sidecar response. */
 
@@ -37,12 +40,14 @@ const NO_VERDICT: Verdict = {
   message: 'the sidecar returns no verdict; use the current version',
 };
 
-const MAX_NAMES = 1000;
 const entries = list(
-  object(
-    { seq: integer({ min: 0 }) },
-    { guardrailsInvoked: list(text({ max: 500, cut: true }), { max: MAX_NAMES, cut: true }) },
-  ),
+  'A page of entries.',
+  object('One entry.', {
+    seq: count('Its number.'),
+    guardrailsInvoked: optional(
+      list('The guardrails that ran.', cutText('Type of a guardrail.'), { max: 1_000, cut: true }),
+    ),
+  }),
   { max: 100_000 },
 );
 
@@ -59,7 +64,7 @@ export function parseAuditPage(
   };
 }
 
-const proofs = list(sentProof, { max: 1000 });
+const proofs = list('The proofs.', sentProof, { max: 1_000 });
 
 /** The header of `GET /proof`; a sidecar without it accepts local writes. null: the value is not valid. */
 export function parseProofWrites(value: string | undefined): ProofWrites | null {

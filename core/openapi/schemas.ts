@@ -1,6 +1,5 @@
 import { adminAction } from '../shapes/admin-action.ts';
 import { agentDetail } from '../shapes/agent-detail.ts';
-import { agentKey } from '../shapes/agent-key.ts';
 import { agentRow, agentSelection, fleetEvent } from '../shapes/agent-row.ts';
 import { coverageGap, coverageKind, coverageReport } from '../shapes/coverage.ts';
 import { condition } from '../shapes/condition.ts';
@@ -10,6 +9,7 @@ import { heartbeatReply } from '../shapes/heartbeat-reply.ts';
 import { instanceStatus } from '../shapes/instance.ts';
 import { shownStatus } from '../shapes/observation.ts';
 import { outcomeCounts } from '../shapes/outcomes.ts';
+import { agentKey } from '../shapes/registration.ts';
 import { responseSchemas } from '../shapes/response.ts';
 import { storedEgress, storedGap, storedHealth, storedUsage } from '../shapes/stored.ts';
 import type { JsonSchema } from '../untrusted/json-schema.ts';

@@ -1,4 +1,5 @@
-import { parseWith, type FieldError } from '../untrusted/fields.ts';
+import { parseWith } from '../shapes/field.ts';
+import type { FieldError } from '../untrusted/fields.ts';
 import { type ProofOrigin } from '../shapes/values.ts';
 import { type ProofRecord, type ProofSubmission, proofSubmission } from '../shapes/proof.ts';
 

@@ -1,4 +1,4 @@
-import { parseWith } from '../untrusted/fields.ts';
+import { parseWith } from '../shapes/field.ts';
 import { type AgentUsageReport, type ModelUsage, MAX_MODELS, usageReport } from '../shapes/usage.ts';
 
 /**

@@ -1,14 +1,20 @@
 import { access, constants, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { count } from '../../core/shapes/common.ts';
+import { parseWith, type Field } from '../../core/shapes/field.ts';
+import { list, object } from '../../core/shapes/object.ts';
 import { sentProof } from '../../core/shapes/proof.ts';
 import type { ProofSet } from '../../core/proof/proof-set.ts';
-import { integer, list, object, parseWith, jsonOf } from '../../core/untrusted/fields.ts';
+import { jsonOf } from '../../core/untrusted/fields.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 
 /** The proofs of a sidecar, and the control plane's revision that they are based on. */
 export type KeptProofs = Pick<ProofSet, 'revision' | 'proofs'>;
 
-const kept = object<KeptProofs>({ revision: integer({ min: 0 }), proofs: list(sentProof, { max: 200 }) });
+const kept: Field<KeptProofs> = object('A proof file.', {
+  revision: count('Revision of the control plane; 0: all records were written locally.'),
+  proofs: list('The records.', sentProof, { max: 200 }),
+});
 
 /** Reads a proof file; a missing file is empty. Throws for other content, which a write would destroy, or if not writable. */
 export async function readProofFile(path: string): Promise<KeptProofs> {
