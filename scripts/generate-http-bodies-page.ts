@@ -1,9 +1,7 @@
-import ts from 'typescript';
 import { isRecord } from '../core/untrusted/fields.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { HTTP_BODIES, slugOf, type HttpBody } from './http-bodies.ts';
 import { markdownTable } from './markdown-table.ts';
-import { checker, exportedType } from './source-code.ts';
 
 type Path = readonly (string | number)[];
 
@@ -79,23 +77,6 @@ function limitOf(
   return isCut ? `, cut after ${kept.length} ${unit}` : '';
 }
 
-/** The comment of the member in its type. */
-function commentOf({ type }: HttpBody, path: Path): string {
-  if (type === undefined) return '';
-  let types = [exportedType(type.file, type.name)];
-  let found: ts.Symbol | undefined;
-  for (const key of path) {
-    const variants = types.flatMap((each) => (each.isUnion() ? each.types : [each]));
-    const members = variants.flatMap((each) => each.getProperty(String(key)) ?? []);
-    found = members[0];
-    types =
-      typeof key === 'number'
-        ? variants.flatMap((each) => checker().getTypeArguments(each as ts.TypeReference))
-        : members.map((each) => checker().getTypeOfSymbol(each));
-  }
-  return ts.displayPartsToString(found?.getDocumentationComment(checker())).replaceAll('\n', ' ');
-}
-
 /** The name in the table, and the `type` of the entry if the list has entries of several types. */
 function nameOf({ example }: HttpBody, path: Path): { name: string; variant: string } {
   const name = pathText(path).replaceAll(/\[\d+\]/g, '[]');
@@ -104,22 +85,6 @@ function nameOf({ example }: HttpBody, path: Path): { name: string; variant: str
   if (index < 0 || entries.length < 2 || path.at(-1) === 'type') return { name, variant: '' };
   return { name, variant: ` (${String(valueAt(example, [...path.slice(0, index + 1), 'type']))})` };
 }
-
-/** The meaning of each member by its name, such as `checks[].id`. */
-export function meaningsOf(body: HttpBody): ReadonlyMap<string, string> {
-  return new Map(
-    membersIn(body.example).map(({ path }) => {
-      const { name } = nameOf(body, path);
-      return [name, meaningOf(body, name, path)];
-    }),
-  );
-}
-
-const meaningOf = (body: HttpBody, name: string, path: Path): string =>
-  body.meanings?.[name] ??
-  descriptionIn(body.schema, path) ??
-  descriptionIn(body.returns, path) ??
-  commentOf(body, path);
 
 /** The description of the member at the path. */
 function descriptionIn(schema: JsonSchema | undefined, path: Path): string | undefined {
@@ -144,7 +109,7 @@ function rowsOf(body: HttpBody): string[][] {
     const accepted = acceptedBy(body, member);
     if (accepted === NOT_READ) skipped.add(pathText(path));
     const isRequired = complaint(body, path, undefined) !== null;
-    const meaning = meaningOf(body, name, path);
+    const meaning = descriptionIn(body.schema, path) ?? descriptionIn(body.returns, path) ?? '';
     rows.set(name + variant, [`\`${name}\`${variant}`, accepted, isRequired ? 'yes' : '', meaning]);
   }
   return [...rows.values()];

@@ -21,10 +21,6 @@ export interface HttpBody {
   schema: JsonSchema;
   /** Of what the parser returns; it describes the members that are not read. */
   returns?: JsonSchema;
-  /** The type whose comments describe the members that the schemas do not describe. */
-  type?: { file: string; name: string };
-  /** Descriptions of members without a comment. */
-  meanings?: Readonly<Record<string, string>>;
 }
 
 /** The name of the schema file. */
@@ -191,7 +187,6 @@ export const HTTP_BODIES: readonly HttpBody[] = [
     },
     parse: parseEventBatch,
     schema: eventBatch.schema,
-    meanings: { 'events[].type': 'Kind of the event; it decides the other members.' },
   },
   {
     title: 'Registration',
@@ -200,12 +195,6 @@ export const HTTP_BODIES: readonly HttpBody[] = [
     example: { agentName: 'shop', runtime: 'docker', manifest: MANIFEST },
     parse: parseRegistration,
     schema: registrationBody.schema,
-    type: { file: 'control-plane/registration/parse-registration.ts', name: 'ParsedRegistration' },
-    meanings: {
-      agentName: 'Name of the agent, unique in the namespace for remote agents.',
-      runtime: 'Where the agent runs.',
-      manifest: 'The manifest. It must be valid; only its hash and the model are stored.',
-    },
   },
   {
     title: 'Proof',

@@ -136,15 +136,6 @@ export function membersOf(node: ts.Expression): string[] {
   return [...new Set(names)];
 }
 
-/** The exported type `name` of a file. */
-export function exportedType(file: string, name: string): ts.Type {
-  const source = program().getSourceFile(join(root, file));
-  const symbol =
-    source && checker().getSymbolAtLocation(source)?.exports?.get(ts.escapeLeadingUnderscores(name));
-  if (symbol === undefined) throw new Error(`${file} does not export ${name}`);
-  return checker().getDeclaredTypeOfSymbol(symbol);
-}
-
 /** The value of the declaration that an identifier names; the node itself if it is not an identifier. */
 export function valueOf(node: ts.Expression): ts.Node {
   if (!ts.isIdentifier(node)) return node;

@@ -144,7 +144,10 @@ export function variants<V extends Readonly<Record<string, Members>>>(
     title: type,
     ...schema,
     required: ['type', ...(required as string[])],
-    properties: { type: { type: 'string', const: type }, ...(schema['properties'] as object) },
+    properties: {
+      type: { description: 'Decides the other members.', type: 'string', const: type },
+      ...(schema['properties'] as object),
+    },
   });
   const parse = (value: unknown, path: string, errors: FieldError[]): unknown => {
     if (!isRecord(value)) return fail(errors, path, 'must be an object');

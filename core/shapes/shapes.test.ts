@@ -174,7 +174,7 @@ describe('an object with variants', () => {
           additionalProperties: false,
           required: ['type', 'name'],
           properties: {
-            type: { type: 'string', const: 'tool' },
+            type: { description: 'Decides the other members.', type: 'string', const: 'tool' },
             name: { description: 'Its name.', type: 'string' },
             isDone: { description: 'Whether it is done.', type: 'boolean' },
           },
@@ -184,7 +184,7 @@ describe('an object with variants', () => {
           type: 'object',
           additionalProperties: false,
           required: ['type'],
-          properties: { type: { type: 'string', const: 'empty' } },
+          properties: { type: { description: 'Decides the other members.', type: 'string', const: 'empty' } },
         },
       ],
     });
