@@ -62,7 +62,7 @@ describe('probes with a guard', () => {
   );
 
   test.each(['127.0.0.1', 'localhost', '0.0.0.0', ...interfaces.map(({ address }) => address)])(
-    'do not connect to an own port at %s',
+    'do not connect to a port of the sidecar at %s',
     async (host) => {
       let connections = 0;
       const port = await servers.tcp((socket) => {

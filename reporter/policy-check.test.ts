@@ -98,7 +98,7 @@ describe('the rules of the manifest, in this process', () => {
     const facts = { guardrailsInvoked: null, toolsCalled: ['drop'], userConfirmed: null };
     expect(await outcomeOf(aCheck({ failClosed: true })(facts))).toEqual([
       'PLATFORM_POLICY_UNAVAILABLE',
-      'no verdict from the policy engine: no request is open, so the facts of destructive_tool_without_confirmation, ' +
+      'no decision from the policy engine: no request is open, so the facts of destructive_tool_without_confirmation, ' +
         'pii_detector_not_invoked are unknown',
     ]);
   });
@@ -189,7 +189,7 @@ describe('a policy engine', () => {
     expect(error).toBeInstanceOf(PolicyUnavailableError);
     expect(error).toMatchObject({
       code: 'PLATFORM_POLICY_UNAVAILABLE',
-      message: `no verdict from the policy engine: ${reason}`,
+      message: `no decision from the policy engine: ${reason}`,
     });
   });
 

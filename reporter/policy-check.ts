@@ -28,12 +28,12 @@ export class PolicyDeniedError extends Error {
   }
 }
 
-/** The engine gave no verdict on the call. Thrown only with `failClosed`. */
+/** The engine gave no decision on the call. Thrown only with `failClosed`. */
 export class PolicyUnavailableError extends Error {
   readonly code = 'PLATFORM_POLICY_UNAVAILABLE';
 
   constructor(reason: string) {
-    super(`no verdict from the policy engine: ${reason}`);
+    super(`no decision from the policy engine: ${reason}`);
     this.name = 'PolicyUnavailableError';
   }
 
@@ -48,7 +48,7 @@ const hasCode = (value: unknown, code: string): boolean =>
 export interface PolicyCheckSettings {
   /** Base URL of the policy engine; null: the rules of the manifest are evaluated in this process. */
   url: URL | null;
-  /** Reject the call if there is no verdict. */
+  /** Reject the call if there is no decision. */
   failClosed: boolean;
   /** Timeout of one query to the engine, in milliseconds. */
   timeoutMs: number;
@@ -63,7 +63,7 @@ export interface PolicyCheckContext {
   logger: PushLogger;
 }
 
-/** Denials by a fact that is missing. `null` as the fact: unknown, so that these rules give no verdict. */
+/** Denials by a fact that is missing. `null` as the fact: unknown, so that these rules give no decision. */
 const REQUIRED = new Map<string, keyof PolicyFacts>([
   ['destructive_tool_without_confirmation', 'userConfirmed'],
   ['pii_detector_not_invoked', 'guardrailsInvoked'],

@@ -6,7 +6,7 @@ import type { UsageTotals } from '../core/shapes/usage.ts';
 
 /**
  * Facts about a model call before it is made. A rule that requires an absent fact denies the call. `null`: unknown because no request
- * is open; the rule then gives no verdict.
+ * is open; the rule then gives no decision.
  */
 export interface PolicyFacts {
   /** Types of guardrails that ran on the input. */

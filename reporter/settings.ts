@@ -1,11 +1,11 @@
 import type { Environment } from '../probe/references.ts';
 import type { PolicyCheckSettings } from './policy-check.ts';
 
-/** How model calls are evaluated, and the outcome without a verdict. */
+/** How model calls are evaluated, and the outcome without a decision. */
 export interface PolicyOptions {
   /** Base URL of the policy engine; default: `POLICY_URL`, else the rules are evaluated in this process. */
   url?: string;
-  /** Default false: without a verdict the call is allowed. */
+  /** Default false: without a decision the call is allowed. */
   failClosed?: boolean;
   /** Timeout of one query, in milliseconds; default 1000. */
   timeoutMs?: number;

@@ -161,14 +161,14 @@ function ofAgent(observation: ListedObservation, pods: readonly ListedPod[], wor
     ],
     ['instanceCount', status.instanceCount, pods.length],
     ['drift', status.drift, undefined],
-    ['Injected', verdictOf(observation, 'Injected'), bare ? 'False SidecarMissing' : 'True SidecarPresent'],
-    ['Routed', verdictOf(observation, 'Routed'), routedOf(pods, world.services)],
+    ['Injected', stateOf(observation, 'Injected'), bare ? 'False SidecarMissing' : 'True SidecarPresent'],
+    ['Routed', stateOf(observation, 'Routed'), routedOf(pods, world.services)],
     [
       'Conflict',
-      verdictOf(observation, 'Conflict'),
+      stateOf(observation, 'Conflict'),
       claimants.length > 1 ? 'True NameClaimedTwice' : 'False OneWorkload',
     ],
-    ['Reporting', verdictOf(observation, 'Reporting'), 'True HeartbeatReceived'],
+    ['Reporting', stateOf(observation, 'Reporting'), 'True HeartbeatReceived'],
   ];
   return differences(metadata.name, rows);
 }
@@ -187,7 +187,7 @@ function ofResting(observation: ListedObservation, { workloads }: World): string
     ['wants pods', workload.spec.replicas, 0],
     ['phase', status.phase, 'Pending'],
     ['instances', status.instances?.length ?? 0, 0],
-    ['Reporting', verdictOf(observation, 'Reporting'), 'False ScaledToZero'],
+    ['Reporting', stateOf(observation, 'Reporting'), 'False ScaledToZero'],
   ]);
 }
 
@@ -212,7 +212,7 @@ function routedOf(pods: readonly ListedPod[], services: readonly ListedService[]
   return targets.includes(4000) ? 'True ThroughSidecar' : 'Unknown NoService';
 }
 
-function verdictOf({ status }: ListedObservation, type: string): string {
+function stateOf({ status }: ListedObservation, type: string): string {
   const condition = status?.conditions?.find((each) => each.type === type);
   return condition ? `${condition.status} ${condition.reason}` : 'none';
 }

@@ -54,7 +54,7 @@ describe('the name of what is called', () => {
     expect(qualified(code, 'client.run')).toBe('m:A().run');
   });
 
-  test('of a package with the name of an own directory', () => {
+  test('of a package with the name of a directory of the project', () => {
     const code = codeOf({
       'main.py': 'from agents import Agent, Mine\nAgent()\nMine()',
       'agents/mine.py': 'class Mine: pass',

@@ -125,7 +125,7 @@ export class Code {
     });
   }
 
-  /** Another package can have the name of an own directory. An own module declares what is imported from it. */
+  /** Another package can have the name of a directory of the project. A module of the project declares what is imported from it. */
   #isOwn(module: string, name: string): boolean {
     return module.startsWith('.') || (this.isOwnModule(module) && this.#isDeclared(name));
   }

@@ -7,7 +7,7 @@ import { PODS } from '../../kube/resources.ts';
 import { Semaphore } from '../../kube/semaphore.ts';
 import { reviewToken } from '../../kube/token-review.ts';
 import { AGENT_LABEL, CA_ANNOTATION, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
-import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
+import { sidecarProblem, type SidecarImages } from '../../core/injection/is-our-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { KnownCas } from '../../runtime/known-cas.ts';
 import type { Histogram, Metrics } from '../../runtime/metrics.ts';

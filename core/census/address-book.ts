@@ -98,7 +98,7 @@ export class AddressBook {
     if (isDeclared && expected.length === names.length) return { verdict: 'expected', name: null };
     if (names.length > 0) {
       const [name = null] = names.length === 1 ? names : [];
-      // Names that the agent made the CONNECT lane look up do not count: with two names of its own, no address were undeclared.
+      // Ignore names that the agent chose itself: it could hide any address behind two names.
       const isShared = names.filter((each) => this.#isListed(each)).length > 1;
       const isUnknown = isShared || isDeclared || this.#known.isPartial;
       return { verdict: isUnknown ? 'unknown' : 'undeclared', name };

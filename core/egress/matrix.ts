@@ -18,8 +18,8 @@ import {
 } from './declared.ts';
 import type { DeclaredEgress } from './declared.ts';
 import { lanesOfProvider } from './lane-use.ts';
-import { tokensVerdict } from './tokens-verdict.ts';
-import { verdictOf, type Known, type Verdict } from './verdict.ts';
+import { tokensState } from './tokens-state.ts';
+import { stateOf, type Known, type MatrixState } from './matrix-state.ts';
 
 /** `GET /explore?view=matrix`. */
 export interface MatrixReport {
@@ -30,7 +30,7 @@ export interface MatrixReport {
 export type MatrixFacts = Pick<Facts, 'agentReport' | 'behavior' | 'egress' | 'reported'>;
 
 type Cells = Pick<MatrixRow, 'name' | 'declared' | 'reported' | 'observed' | 'amount'> & {
-  verdict?: Verdict;
+  verdict?: MatrixState;
 };
 
 interface MatrixInput {
@@ -59,7 +59,7 @@ export function matrixOf(manifest: Manifest, facts: MatrixFacts): MatrixReport {
   const rows = MATRIX_KINDS.flatMap((kind) =>
     ROWS_BY_KIND[kind](input).map((cells): MatrixRow => {
       const { declared, reported, observed } = cells;
-      const verdict = cells.verdict ?? verdictOf(cells);
+      const verdict = cells.verdict ?? stateOf(cells);
       const row = { kind, name: cut(cells.name, MAX_NAME), declared, reported, observed, verdict };
       return cells.amount === undefined ? row : { ...row, amount: cells.amount };
     }),
@@ -230,7 +230,7 @@ function tokenRows({ egress }: MatrixInput): Cells[] {
   const reported = reportedTokens === null ? null : true;
   const rows = (['prompt', 'completion'] as const).map((name): Cells => ({
     ...{ name, declared: null, reported, observed: seen === undefined ? null : true },
-    verdict: tokensVerdict(egress, name),
+    verdict: tokensState(egress, name),
     ...(seen !== undefined && { amount: seen[name] }),
   }));
   if (usage === undefined) return rows;

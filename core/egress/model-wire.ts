@@ -59,14 +59,14 @@ export interface ModelAnswer {
 }
 
 /** What to do with one tool call of an answer. `hold`: the arguments are needed; asked again with them. */
-export type CallVerdict = 'pass' | 'remove' | 'hold';
+export type CallDecision = 'pass' | 'remove' | 'hold';
 
 /**
  * Decides about a call. In streams it is called at the call's first event with `arguments` null, and, after `hold`, again at
  * the call's end with the arguments. If the arguments are known from the start, it is called once with them. A second `hold`,
  * and a `hold` for arguments that cannot be read, count as `remove`. It must not throw.
  */
-export type JudgeCall = (call: ToolCall) => CallVerdict;
+export type JudgeCall = (call: ToolCall) => CallDecision;
 
 export interface FilterOptions {
   judge: JudgeCall;

@@ -14,7 +14,7 @@ import {
   type EgressReport,
   MAX_REPORT,
 } from '../shapes/egress.ts';
-import type { Verdict } from './verdict.ts';
+import type { MatrixState } from './matrix-state.ts';
 
 /** What only the configuration of the sidecar knows. */
 export interface EgressSetup {
@@ -63,7 +63,7 @@ const shortened = (each: UnseenEgress): UnseenEgress => ({
 });
 
 /** If there are too many rows, these are left out first. All other verdicts are contradictions. */
-const LEFT_OUT_FIRST: readonly Verdict[] = ['match', 'unknown', 'never-seen'];
+const LEFT_OUT_FIRST: readonly MatrixState[] = ['match', 'unknown', 'never-seen'];
 
 /** At most as many rows as the limit, in the order of the matrix. */
 function mostUseful(rows: readonly MatrixRow[]): readonly MatrixRow[] {

@@ -50,7 +50,7 @@ export interface AgentExcerpt {
   /** Conditions that are not True. A condition that is True or was never computed is absent. */
   conditions: Partial<Record<ReadCondition, Omit<Condition, 'type' | 'observedGeneration'>>>;
   /** Live pods without a sidecar, by reason. */
-  bare: readonly Drift[];
+  podsWithoutSidecar: readonly Drift[];
   /** ISO 8601; null: no heartbeat yet. */
   lastHeartbeat: string | null;
   /** ISO 8601; since when an agent that does not report is expected to; null: it reports, is idle or has not started. */
@@ -87,7 +87,7 @@ export function excerptOf({ namespace, name, source, status }: ObservedAgent): A
   return {
     ...{ namespace, agentName: name, source },
     conditions: conditionsOf(status),
-    bare: drift.filter(({ reason }) => BARE.has(reason)),
+    podsWithoutSidecar: drift.filter(({ reason }) => BARE.has(reason)),
     lastHeartbeat: lastOf(all) ?? status.lastChecked ?? null,
     awaitedSince: status.awaitedSince ?? null,
     liveUntilMs: all.length === 0 ? null : Math.max(...all.map(liveUntilMs)),
@@ -202,7 +202,7 @@ export function withObserved(
     const { PolicyLoaded } = agent.conditions;
     const { Injected, Routed } = found.conditions;
     const conditions = present({ Reporting, PolicyLoaded, Injected, Routed });
-    return { ...agent, conditions, bare: found.bare };
+    return { ...agent, conditions, podsWithoutSidecar: found.podsWithoutSidecar };
   });
   return [...completed, ...left.values()].sort(comparePlaces);
 }

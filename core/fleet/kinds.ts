@@ -220,22 +220,23 @@ export const COVERAGE_ROWS: readonly CoverageRow[] = [
     kind: 'no-sidecar',
     title: 'Pods without a sidecar',
     explanation: 'These pods of the agent run without a sidecar, so nothing about them is reported.',
-    holds: ({ bare, conditions: { Injected } }) => bare.length > 0 || Injected?.status === 'False',
-    reason: ({ bare, conditions: { Injected } }) =>
-      bare.length === 0
+    holds: ({ podsWithoutSidecar, conditions: { Injected } }) =>
+      podsWithoutSidecar.length > 0 || Injected?.status === 'False',
+    reason: ({ podsWithoutSidecar, conditions: { Injected } }) =>
+      podsWithoutSidecar.length === 0
         ? sentence(Injected?.message ?? '')
-        : bare
+        : podsWithoutSidecar
             .map(({ reason, pods, example }) =>
               sentence(
                 `${counted(pods, 'pod')} without a sidecar, such as ${example}: ${DRIFT_SUMMARIES[reason]}`,
               ),
             )
             .join(' '),
-    remedy: ({ bare, agentName, namespace }) => {
+    remedy: ({ podsWithoutSidecar, agentName, namespace }) => {
       const restart = `Restart the workload of ${agentName} in ${namespace}, for example with kubectl rollout restart.`;
-      if (!bare.some(({ reason }) => reason === 'not-opted-in')) return restart;
+      if (!podsWithoutSidecar.some(({ reason }) => reason === 'not-opted-in')) return restart;
       const optIn = `Set the annotation ${ANNOTATIONS.inject.name}: "true" on the pods of ${agentName}, or remove their label ${AGENT_LABEL}.`;
-      return bare.length > 1 ? `${optIn} ${restart}` : optIn;
+      return podsWithoutSidecar.length > 1 ? `${optIn} ${restart}` : optIn;
     },
     since: ({ conditions: { Injected } }) => Injected?.lastTransitionTime ?? null,
   },

@@ -2,7 +2,7 @@ import { minimumScoreOf } from '../shapes/grade.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
 import type { InstanceStatus } from '../shapes/instance.ts';
 import { leastEvidence, notShownText, provedPercent } from './shown.ts';
-import { always } from './verdict.ts';
+import { always } from './condition-table.ts';
 
 const sum = (live: readonly InstanceStatus[], of: (instance: InstanceStatus) => number): number =>
   live.reduce((total, instance) => total + of(instance), 0);

@@ -1,7 +1,7 @@
 import type { Grade, Phase } from '../shapes/values.ts';
 import type { Activity } from './activity.ts';
 import type { InstanceStatus } from '../shapes/instance.ts';
-import type { VerdictRow } from './verdict.ts';
+import type { TableRow } from './condition-table.ts';
 
 /** Input for the verdicts of the conditions. */
 export interface ConditionInput {
@@ -28,7 +28,7 @@ export interface ConditionInput {
   compliantEvidence: number;
 }
 
-export type ConditionRow = VerdictRow<ConditionInput>;
+export type ConditionRow = TableRow<ConditionInput>;
 
 /** Whether at least one live instance reports this state of its policy engine. */
 export const hasPolicyState =

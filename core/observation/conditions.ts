@@ -2,7 +2,7 @@ import { COMPLIANT } from './compliant.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
 import type { Condition } from '../shapes/condition.ts';
 import type { Phase } from '../shapes/values.ts';
-import { always, conditionAt, verdictOf, type ConditionTable } from './verdict.ts';
+import { always, conditionAt, stateOf, type ConditionTable } from './condition-table.ts';
 
 type Row = ConditionRow;
 
@@ -76,7 +76,7 @@ const UNREPORTED: Row = {
   reason: 'NotReporting',
   when: 'no instance reports',
   holds: ({ live }) => live.length === 0,
-  message: (input) => verdictOf({ type: 'Reporting', rows: REPORTING }, input).message,
+  message: (input) => stateOf({ type: 'Reporting', rows: REPORTING }, input).message,
 };
 
 const AGENT_REACHABLE: readonly Row[] = [
@@ -195,8 +195,7 @@ const READY: readonly Row[] = [
   ...AGENT_REACHABLE.filter((row) => row.status !== 'True').map((row): Row => ({
     ...row,
     when: 'same as for AgentReachable',
-    holds: (input) =>
-      verdictOf({ type: 'AgentReachable', rows: AGENT_REACHABLE }, input).reason === row.reason,
+    holds: (input) => stateOf({ type: 'AgentReachable', rows: AGENT_REACHABLE }, input).reason === row.reason,
   })),
   healthy('Degraded', 'the phase is Degraded (a check of a lower severity fails)'),
   healthy('Healthy', 'the phase is Healthy'),
@@ -244,7 +243,7 @@ export function conditionsOf(
 ): Condition[] {
   const { at, observedGeneration } = about;
   const computed = CONDITIONS.map((table) => ({
-    ...conditionAt(table.type, verdictOf(table, input), known, at),
+    ...conditionAt(table.type, stateOf(table, input), known, at),
     ...(observedGeneration === undefined ? {} : { observedGeneration }),
   }));
   const kept = known.map((condition) => computed.find((each) => each.type === condition.type) ?? condition);

@@ -73,7 +73,7 @@ export function mergeHeartbeat(
     at,
   );
   const known = knownInstance(before, sender.instance);
-  // Totals of a returning process include its part of `departedToday`. Usage windows only add to it.
+  // If a process that was counted as ended reports again, subtract its part of `departedToday`. Usage windows only add to it.
   const counted = sent.totals === null ? before : withReturned(before, processOf(sent, sender), at);
   const next = withSentProofs(counted, sent, { at, decided: sender.proofs });
   const isLimited = sender.proofWrites === 'control-plane';

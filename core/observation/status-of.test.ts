@@ -23,7 +23,7 @@ const reported = (overrides: Partial<Heartbeat> = {}, context: ObservationContex
     at(0),
   );
 
-const verdictOf = (status: ObservationStatus, type: ConditionType): string => {
+const stateOf = (status: ObservationStatus, type: ConditionType): string => {
   const found = status.conditions?.find((each) => each.type === type);
   return `${found?.status} ${found?.reason}`;
 };
@@ -79,10 +79,10 @@ describe('the phase', () => {
 describe('a silent agent', () => {
   const brief = (status: ObservationStatus): string[] => [
     `${status.phase} ${status.grade} ${status.score}`,
-    verdictOf(status, 'Reporting'),
-    verdictOf(status, 'Ready'),
-    verdictOf(status, 'AgentReachable'),
-    verdictOf(status, 'Compliant'),
+    stateOf(status, 'Reporting'),
+    stateOf(status, 'Ready'),
+    stateOf(status, 'AgentReachable'),
+    stateOf(status, 'Compliant'),
   ];
   const fresh = [
     'Healthy A 100',
@@ -156,7 +156,7 @@ describe('a silent agent', () => {
       withoutGone(reported(), () => false, at(1)),
       at(seconds),
     );
-    expect([status.phase, verdictOf(status, 'Reporting'), status.tokens]).toEqual([phase, reporting, 5]);
+    expect([status.phase, stateOf(status, 'Reporting'), status.tokens]).toEqual([phase, reporting, 5]);
   });
 
   test.each([
@@ -166,7 +166,7 @@ describe('a silent agent', () => {
     const inactive = statusOf(reported(), at(200), { activity });
     for (const seconds of [201, 5_000]) {
       const later = statusOf(inactive, at(seconds));
-      expect([later.phase, verdictOf(later, 'Reporting')]).toEqual(['Pending', expected]);
+      expect([later.phase, stateOf(later, 'Reporting')]).toEqual(['Pending', expected]);
       expect(later).toEqual(inactive);
     }
   });
@@ -183,16 +183,16 @@ describe('a silent agent', () => {
     // The result is the same for the operator and for other writers.
     for (const context of [{}, { activity: 'running' as const }]) {
       const later = statusOf(scaledUp, at(90_000 + seconds), context);
-      expect([later.phase, verdictOf(later, 'Reporting')]).toEqual([phase, reporting]);
+      expect([later.phase, stateOf(later, 'Reporting')]).toEqual([phase, reporting]);
     }
   });
 
   describe('that never reported', () => {
     const verdicts = (status: ObservationStatus): string[] => [
       status.phase,
-      verdictOf(status, 'Reporting'),
-      verdictOf(status, 'Ready'),
-      verdictOf(status, 'Compliant'),
+      stateOf(status, 'Reporting'),
+      stateOf(status, 'Ready'),
+      stateOf(status, 'Compliant'),
     ];
     const awaiting = [
       'Pending',
@@ -248,7 +248,7 @@ describe('a silent agent', () => {
 
     test('is Healthy with its first heartbeat', () => {
       const first = mergeHeartbeat(statusOf(started, at(800)), aHeartbeat(), { instance: 'a' }, at(801));
-      expect([first.phase, first.awaitedSince, verdictOf(first, 'Reporting')]).toEqual([
+      expect([first.phase, first.awaitedSince, stateOf(first, 'Reporting')]).toEqual([
         'Healthy',
         undefined,
         'True HeartbeatReceived',
@@ -300,7 +300,7 @@ describe('the conditions', () => {
     ],
   ])('AgentReachable and Ready if %s', (_name, heartbeat, agent, ready) => {
     const status = reported(heartbeat);
-    expect([verdictOf(status, 'AgentReachable'), verdictOf(status, 'Ready')]).toEqual([agent, ready]);
+    expect([stateOf(status, 'AgentReachable'), stateOf(status, 'Ready')]).toEqual([agent, ready]);
   });
 
   test.each([
@@ -308,7 +308,7 @@ describe('the conditions', () => {
     ['degraded', 'True Degraded'],
     ['unhealthy', 'False Unhealthy'],
   ] as const)('Ready of an agent with the status %s', (status, ready) => {
-    expect(verdictOf(reported({ health: { ...aHeartbeat().health, status } }), 'Ready')).toBe(ready);
+    expect(stateOf(reported({ health: { ...aHeartbeat().health, status } }), 'Ready')).toBe(ready);
   });
 
   const model = { provider: 'openai', id: 'gpt-4o' };
@@ -324,7 +324,7 @@ describe('the conditions', () => {
     ],
     ['is missing', { model }, 'Unknown ModelNotChecked'],
   ])('ModelReachable if the check %s', (_name, heartbeat, expected) => {
-    expect(verdictOf(reported(heartbeat), 'ModelReachable')).toBe(expected);
+    expect(stateOf(reported(heartbeat), 'ModelReachable')).toBe(expected);
   });
 
   test.each<[PolicyFacts['state'] | null, string]>([
@@ -334,7 +334,7 @@ describe('the conditions', () => {
     ['none', 'False NoEngine'],
     [null, 'Unknown NotReported'],
   ])('PolicyLoaded for the policy state %s', (policyState, expected) => {
-    expect(verdictOf(reported({ policyState }), 'PolicyLoaded')).toBe(expected);
+    expect(stateOf(reported({ policyState }), 'PolicyLoaded')).toBe(expected);
   });
 
   const denied = {
@@ -364,14 +364,14 @@ describe('the conditions', () => {
       'False PolicyDenied',
     ],
   ])('Compliant with %s', (_name, heartbeat, context, expected) => {
-    expect(verdictOf(reported(heartbeat, context), 'Compliant')).toBe(expected);
+    expect(stateOf(reported(heartbeat, context), 'Compliant')).toBe(expected);
   });
 
   test('a denial counts only in its own window', () => {
     const outcomes = { allow: 1, deny: 1, failOpen: 0, notEvaluated: 0 };
     const first = reported({ outcomes });
     const second = mergeHeartbeat(first, aHeartbeat({ seq: 2, outcomes }), { instance: 'a' }, at(30));
-    expect([verdictOf(first, 'Compliant'), verdictOf(second, 'Compliant')]).toEqual([
+    expect([stateOf(first, 'Compliant'), stateOf(second, 'Compliant')]).toEqual([
       'False PolicyDenied',
       'True Compliant',
     ]);

@@ -6,8 +6,8 @@ import type { ObservationStatus } from '../shapes/observation.ts';
 
 const NONE: DayUse = { tokens: 0, costUsd: 0 };
 
-type Departed = Pick<ObservationStatus, 'departedToday'>;
-type Users = Departed & Pick<ObservationStatus, 'instances' | 'unlisted'>;
+type EndedProcesses = Pick<ObservationStatus, 'departedToday'>;
+type Users = EndedProcesses & Pick<ObservationStatus, 'instances' | 'unlisted'>;
 
 /** Usage of the whole agent on the UTC day of `at`, including departed instances. */
 export function usedToday(status: Users, at: Date): DayUse {
@@ -52,7 +52,7 @@ const isOf =
  * the last counted report, for example because another replica delayed it.
  */
 export function hasLeftMore(
-  status: Departed,
+  status: EndedProcesses,
   process: Process,
   { tokens, at }: { tokens: number; at: Date },
 ): boolean {
@@ -76,7 +76,7 @@ export function withReturned(status: ObservationStatus, process: Process, at: Da
 const MAX_DEPARTED = 150;
 
 /** Whether another process can be remembered without dropping one. */
-export function hasRoomForDeparted(status: Departed, at: Date): boolean {
+export function hasRoomForDeparted(status: EndedProcesses, at: Date): boolean {
   return departedOn(status, at).instances.length < MAX_DEPARTED;
 }
 
@@ -98,7 +98,7 @@ export function withUse(
 }
 
 /** `departedToday`; empty if it is of another day. */
-function departedOn({ departedToday }: Departed, at: Date): DayUse & { instances: DepartedInstance[] } {
+function departedOn({ departedToday }: EndedProcesses, at: Date): DayUse & { instances: DepartedInstance[] } {
   return { ...NONE, instances: [], ...(departedToday?.day === dayOf(at) ? departedToday : {}) };
 }
 

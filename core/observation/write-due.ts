@@ -14,7 +14,7 @@ export function isUrgent(before: ObservationStatus | undefined, after: Observati
     before.score !== after.score ||
     before.violations !== after.violations ||
     before.proofRevision !== after.proofRevision ||
-    verdicts(before) !== verdicts(after) ||
+    statesOf(before) !== statesOf(after) ||
     hasNewInstance(before, after)
   );
 }
@@ -37,7 +37,7 @@ export function writeDelayMs(
   return Math.max(0, coalescingWindowMs(timing.intervalSeconds) - timing.sinceLastWriteMs);
 }
 
-function verdicts(status: ObservationStatus): string {
-  const conditions = (status.conditions ?? []).map(({ type, status: verdict }) => `${type}=${verdict}`);
+function statesOf(status: ObservationStatus): string {
+  const conditions = (status.conditions ?? []).map(({ type, status: state }) => `${type}=${state}`);
   return conditions.sort().join();
 }

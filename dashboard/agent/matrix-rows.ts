@@ -1,6 +1,6 @@
 import type { MatrixKind } from '../../core/shapes/values.ts';
 import type { MatrixRow } from '../../core/shapes/egress.ts';
-import type { Verdict } from '../../core/egress/verdict.ts';
+import type { MatrixState } from '../../core/egress/matrix-state.ts';
 import type { Issue } from '../../core/shapes/gap.ts';
 import { REMEDIES as UNDECLARED, RULES } from './egress-rows.ts';
 
@@ -15,7 +15,7 @@ export interface ShownRow extends MatrixRow {
 }
 
 /** Contradictions first. */
-const ORDER: readonly Verdict[] = [
+const ORDER: readonly MatrixState[] = [
   'undeclared',
   'misreported',
   'unreported',
@@ -37,7 +37,7 @@ const UNKNOWN: Remedies = {
   tokens: 'No request has both reported tokens and calls through a lane.',
 };
 
-const REMEDIES: Readonly<Record<Exclude<Verdict, 'match'>, Remedies>> = {
+const REMEDIES: Readonly<Record<Exclude<MatrixState, 'match'>, Remedies>> = {
   undeclared: {
     any: 'Declare it in the manifest, or remove it from the agent.',
     ...UNDECLARED,

@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
-import type { Known, Verdict } from '../../core/egress/verdict.ts';
+import type { Known, MatrixState } from '../../core/egress/matrix-state.ts';
 import { DataTable } from '../parts/data-table.tsx';
 import { RuleLink } from './links.tsx';
 import type { ShownRow } from './matrix-rows.ts';
 import { Prose } from './prose.tsx';
 
-const TAGS: Readonly<Record<Verdict, string>> = {
+const TAGS: Readonly<Record<MatrixState, string>> = {
   undeclared: 'is-bad',
   misreported: 'is-bad',
   unreported: 'is-warn',

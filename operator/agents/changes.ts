@@ -2,7 +2,7 @@ import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { Condition } from '../../core/shapes/condition.ts';
 import type { Phase } from '../../core/shapes/values.ts';
 import { conditionOf } from '../../core/observation/condition-of.ts';
-import { verdictOf } from '../../core/observation/verdict.ts';
+import { stateOf } from '../../core/observation/condition-table.ts';
 import { present } from '../../core/untrusted/present.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -160,7 +160,7 @@ export function announceNew(
 ): void {
   const { uid = '', name } = observation.metadata;
   const { kind, name: workload } = observation.spec.agentRef ?? {};
-  const verdict = verdictOf(INJECTED, agentState);
+  const verdict = stateOf(INJECTED, agentState);
   const runs = verdict.status === 'True' ? 'runs with the sidecar' : 'should run with the sidecar';
   const note = `observing ${kind} ${workload}, which ${runs}`;
   const notes: EventNote[] = [

@@ -2,7 +2,7 @@ import type { DriftReason } from '../../core/shapes/drift.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { Condition } from '../../core/shapes/condition.ts';
 import type { Drift } from '../../core/shapes/drift.ts';
-import { always, conditionAt, verdictOf, type ConditionTable } from '../../core/observation/verdict.ts';
+import { always, conditionAt, stateOf, type ConditionTable } from '../../core/observation/condition-table.ts';
 import type { Pod, Service } from '../../kube/types.ts';
 import { hasSidecar } from './agent-pods.ts';
 import { MISFIT_REASONS, SIDECAR_FITS, type FitState, type Misfit } from './fits-condition.ts';
@@ -132,13 +132,13 @@ export const OWN_CONDITIONS = OPERATOR_CONDITIONS.map(({ type }) => type);
 
 /** The desired conditions; `lastTransitionTime` changes only with the status. */
 export function ownConditions(agentState: AgentState, known: readonly Condition[], at: Date): Condition[] {
-  return OPERATOR_CONDITIONS.map((table) => conditionAt(table.type, verdictOf(table, agentState), known, at));
+  return OPERATOR_CONDITIONS.map((table) => conditionAt(table.type, stateOf(table, agentState), known, at));
 }
 
 /** Without live pods the conditions keep their last values. Only `SidecarFits` says why the API server creates no pod, while it does not. */
 export function idleConditions({ status }: AgentObservation, misfit: Misfit | null, at: Date): Condition[] {
   const known = status?.conditions?.filter(({ type }) => OWN_CONDITIONS.includes(type)) ?? [];
-  const fits = verdictOf(SIDECAR_FITS, { pods: [], misfit });
+  const fits = stateOf(SIDECAR_FITS, { pods: [], misfit });
   const was = known.find(({ type }) => type === SIDECAR_FITS.type);
   if (misfit === null && !MISFIT_REASONS.includes(was?.reason ?? '')) return known;
   return [...known.filter((each) => each !== was), conditionAt(SIDECAR_FITS.type, fits, known, at)];

@@ -1,4 +1,4 @@
-import { always, type ConditionTable } from '../../core/observation/verdict.ts';
+import { always, type ConditionTable } from '../../core/observation/condition-table.ts';
 import type { Pod } from '../../kube/types.ts';
 import { hasStarted, isOutOfMemory } from './sidecar-state.ts';
 

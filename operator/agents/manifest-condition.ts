@@ -2,7 +2,7 @@ import { isVerified } from '../../core/gap/gap.ts';
 import { AGENT_LABEL } from '../../core/injection/names.ts';
 import { ANNOTATIONS } from '../../core/injection/annotations.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
-import { always, type ConditionTable } from '../../core/observation/verdict.ts';
+import { always, type ConditionTable } from '../../core/observation/condition-table.ts';
 import { onOneLine } from '../../core/untrusted/on-one-line.ts';
 import type { Pod } from '../../kube/types.ts';
 import { awaitsVolumes, hasStarted, manifestProblemOf } from './sidecar-state.ts';

@@ -25,7 +25,7 @@ import { activityOf, agentNameIn, wantsSidecar } from './workload-state.ts';
 
 /** The field manager for server-side apply. */
 export const FIELD_MANAGER = 'platform-operator';
-/** Forced, so that another writer's change of an own field does not block this process. */
+/** `force`: take our fields back if someone else changed them. */
 const APPLY = { fieldManager: FIELD_MANAGER, force: true };
 
 export interface ReconcileContext extends AgeContext {

@@ -1,6 +1,6 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import type { Pod, Service } from '../../kube/types.ts';
-import { verdictOf } from '../../core/observation/verdict.ts';
+import { stateOf } from '../../core/observation/condition-table.ts';
 import { keepService } from '../informers.ts';
 import { keepPod } from './agent-pods.ts';
 import { ROUTED } from './routing.ts';
@@ -48,7 +48,7 @@ const service = (name: string, spec: Service['spec'], namespace = 'n'): Service 
   spec: { selector: { app: 'x' }, ...spec },
 });
 
-const routed = (pods: Pod[], services: Service[]) => verdictOf(ROUTED, { pods, services });
+const routed = (pods: Pod[], services: Service[]) => stateOf(ROUTED, { pods, services });
 const briefOf = (...services: Service[]) => {
   const { status, reason } = routed([pod], services);
   return `${status} ${reason}`;
@@ -185,7 +185,7 @@ test('the record of each pod is read once, however many Services select it', () 
     spec: { selector: { app: 'x' }, ports: [{ port: 80, targetPort: 8000 }] },
   }));
   const parse = jest.spyOn(JSON, 'parse');
-  expect(verdictOf(ROUTED, { pods, services }).reason).toBe('ServiceBypassesSidecar');
+  expect(stateOf(ROUTED, { pods, services }).reason).toBe('ServiceBypassesSidecar');
   expect(parse).toHaveBeenCalledTimes(pods.length);
   parse.mockRestore();
 });

@@ -6,7 +6,7 @@ import {
   OTLP_PORT,
   PROXY_PORT,
 } from '../../core/egress/ports.ts';
-import { always, type ConditionTable } from '../../core/observation/verdict.ts';
+import { always, type ConditionTable } from '../../core/observation/condition-table.ts';
 import type { Pod, Service, ServicePort } from '../../kube/types.ts';
 import { containersOf, hasSidecar } from './agent-pods.ts';
 import { isPortTaken, isSidecarDown } from './sidecar-state.ts';

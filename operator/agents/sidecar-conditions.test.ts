@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { Condition } from '../../core/shapes/condition.ts';
-import { verdictOf } from '../../core/observation/verdict.ts';
+import { stateOf } from '../../core/observation/condition-table.ts';
 import type { ContainerStatus, Pod } from '../../kube/types.ts';
 import { keepPod } from './agent-pods.ts';
 import { idleConditions } from './conditions.ts';
@@ -41,7 +41,7 @@ const STARTED = podOf({ started: true, state: RUNNING });
 const WAITING = podOf({ state: { waiting: { reason: 'PodInitializing' } } });
 
 const manifestVerdict = (pods: Pod[], mount: string | null = null, rejectedChange: string | null = null) => {
-  const { status, reason, message } = verdictOf(MANIFEST_VALID, {
+  const { status, reason, message } = stateOf(MANIFEST_VALID, {
     pods,
     failedMountOf: () => mount,
     rejectedChange,
@@ -194,7 +194,7 @@ describe('the condition SidecarFits', () => {
     ],
   ])('%s', (_, pods, misfit, expected) => {
     for (const each of [pods, pods.map(keepPod)]) {
-      const { status, reason, message } = verdictOf(SIDECAR_FITS, { pods: each, misfit });
+      const { status, reason, message } = stateOf(SIDECAR_FITS, { pods: each, misfit });
       expect(`${status} ${reason}: ${message}`).toBe(expected);
     }
   });

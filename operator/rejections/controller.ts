@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { RETRY_ANNOTATION } from '../../core/injection/names.ts';
-import { verdictOf } from '../../core/observation/verdict.ts';
+import { stateOf } from '../../core/observation/condition-table.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { EVENTS, type EventRecorder, type StoredEvent } from '../../kube/events.ts';
 import { Informer, type Change, type InformerTiming } from '../../kube/informer.ts';
@@ -172,7 +172,7 @@ export class RejectionController {
       type: 'Warning',
       reason: 'PodsRefused',
       action: 'Inject',
-      note: unfit === null ? message : verdictOf(SIDECAR_FITS, { pods: [], misfit: unfit }).message,
+      note: unfit === null ? message : stateOf(SIDECAR_FITS, { pods: [], misfit: unfit }).message,
     });
   }
 

@@ -4,7 +4,7 @@ import { MIRRORED_REASON } from '../../core/observation/mirrored.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import type { Phase } from '../../core/shapes/values.ts';
-import { conditionAt } from '../../core/observation/verdict.ts';
+import { conditionAt } from '../../core/observation/condition-table.ts';
 import type { Verdict } from '../../core/shapes/verdict.ts';
 import { oldGradeOf } from '../../core/observation/status-of.ts';
 import { present } from '../../core/untrusted/present.ts';

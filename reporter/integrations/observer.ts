@@ -25,7 +25,7 @@ export interface Usage {
 
 /**
  * What the integrations share. Reads and reports never throw, because an agent must not fail because it is observed. Only
- * `beforeModel` rejects, and only with a verdict of the policy.
+ * `beforeModel` rejects, and only with a decision of the policy.
  */
 export class Observer {
   readonly #reporter: ObservingReporter;
@@ -55,7 +55,7 @@ export class Observer {
     try {
       await this.#reporter.checkPolicy(behavior.facts());
     } catch (error) {
-      if (isVerdict(error)) throw error;
+      if (isDecision(error)) throw error;
       warn(error);
     }
   }
@@ -97,7 +97,7 @@ function rounded({ success, latencyMs }: ToolDetails): ToolDetails {
 }
 
 /** By code, because the integrations do not contain the classes of the reporter. */
-export const isVerdict = (error: unknown): boolean =>
+export const isDecision = (error: unknown): boolean =>
   isObject(error) &&
   (error['code'] === 'PLATFORM_POLICY_DENIED' || error['code'] === 'PLATFORM_POLICY_UNAVAILABLE');
 

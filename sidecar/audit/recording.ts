@@ -109,7 +109,7 @@ export class Recording {
   }
 
   /**
-   * Records the policy verdict on the response head. The verdict replaces denials from earlier events. Denials from events
+   * Records the policy decision on the response head. The decision replaces denials from earlier events. Denials from events
    * that arrived during the evaluation are kept as late denials.
    */
   judged({ outcome, denials }: { outcome: Outcome; denials: readonly string[] }): void {

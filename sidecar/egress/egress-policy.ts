@@ -15,7 +15,7 @@ import type { Lane } from '../../core/egress/lanes.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
-import type { EgressVerdict, PolicyEvaluator } from '../policy/policy-evaluator.ts';
+import type { EgressDecision, PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { McpMemory } from './mcp-memory.ts';
 
 export interface EgressPolicyOptions {
@@ -35,7 +35,7 @@ interface Declaration {
   checks: ReadonlyMap<string, ArgumentCheck>;
 }
 
-const NOT_EVALUATED: EgressVerdict = { violations: [], state: 'none' };
+const NOT_EVALUATED: EgressDecision = { violations: [], state: 'none' };
 
 /** Decides about calls through the lanes, with the policy engine of the sidecar. */
 export class EgressPolicy {
@@ -68,16 +68,16 @@ export class EgressPolicy {
     query: EgressQuery,
     lane: Lane,
     vendorTools?: readonly string[],
-  ): EgressVerdict | Promise<EgressVerdict> {
+  ): EgressDecision | Promise<EgressDecision> {
     if (this.mode === 'off') return NOT_EVALUATED;
     const { tools = [] } = query;
     const { evaluator } = this.#options;
     const mcpTools = lane.kind === 'mcp' ? this.#toolsOf(lane, tools) : this.#mcpTools(tools, vendorTools);
-    const verdict = evaluator.evaluateEgress(
+    const decision = evaluator.evaluateEgress(
       mcpTools.length === 0 ? query : { ...query, mcp_tools: mcpTools },
     );
-    if (!this.failsClosed(lane)) return verdict;
-    return verdict instanceof Promise ? verdict.then(closed) : closed(verdict);
+    if (!this.failsClosed(lane)) return decision;
+    return decision instanceof Promise ? decision.then(closed) : closed(decision);
   }
 
   /** Those of the tools that the manifest does not declare, for the text of a denial. */
@@ -122,15 +122,15 @@ export class EgressPolicy {
 }
 
 /** A call that the engine could not evaluate is denied. Without a configured engine there is nothing to evaluate. */
-function closed(verdict: EgressVerdict): EgressVerdict {
-  const { state } = verdict;
+function closed(decision: EgressDecision): EgressDecision {
+  const { state } = decision;
   return state === 'unreachable' || state === 'not-loaded'
     ? { violations: [POLICY_UNAVAILABLE], state }
-    : verdict;
+    : decision;
 }
 
 /** The outcome of a call for which the engine was queried. Without a result it passes, as on the proxy, unless its lane fails closed. */
-export function outcomeOf({ state, violations }: EgressVerdict): Outcome {
+export function outcomeOf({ state, violations }: EgressDecision): Outcome {
   if (violations.length > 0) return 'deny';
   if (state === 'unreachable') return 'failOpen';
   if (state !== 'answered') return 'notEvaluated';

@@ -73,7 +73,7 @@ describe('an error of the sidecar itself ends only its call, and is logged once'
     ['in a step that ends later', { breaks: breakLater }, 502, OF_THE_CALL],
     ['at the head', { breaks: breakHead, answer: answers('', 'text/event-stream') }, 502, INTERNAL],
     ['in the body', { breaks: breakBody }, null, INTERNAL],
-    ['in a body that waited for the verdict', { engine: LATER, breaks: breakBody }, null, INTERNAL],
+    ['in a body that waited for the decision', { engine: LATER, breaks: breakBody }, null, INTERNAL],
   ])('%s', async (_when, { engine, breaks, answer = answersWithTool }, status, logged) => {
     await start(engine);
     rig.vendor.answer = answer;

@@ -4,7 +4,7 @@ import { withViolations } from '../policy/violation-answer.ts';
 import type { HeaderList } from '../proxy/headers.ts';
 import type { ClientBody } from '../proxy/client-message.ts';
 import { ResponseWriter, type Source } from '../proxy/response-writer.ts';
-import { Stuck } from '../proxy/stuck.ts';
+import { StalledPeer } from '../proxy/stalled-peer.ts';
 import { WaitingEvents } from '../proxy/waiting-events.ts';
 import {
   internalFailure,
@@ -45,7 +45,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   /** The body if it did not arrive as a whole. */
   #stream: Readable | null = null;
   readonly #writer: ResponseWriter;
-  readonly #stuck: Stuck;
+  readonly #stuck: StalledPeer;
   readonly #arrived: { at: Date; ms: number };
   #control: UpstreamRequestHandle | null = null;
   #answer: SniffedAnswer | null = null;
@@ -71,7 +71,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     });
     if (this.#call === null) this.#unread('route');
     this.#writer = new ResponseWriter(client.response, this);
-    this.#stuck = new Stuck(context.load, { shed: () => client.destroy(), forget: IGNORED });
+    this.#stuck = new StalledPeer(context.load, { shed: () => client.destroy(), forget: IGNORED });
     this.#body = input.bodyBytes === 0 ? null : client.receive();
     client.response.on('close', this.#closed).on('finish', () => {
       this.#body?.drop();

@@ -15,7 +15,7 @@ import {
 import { isUnread, type Frame } from '../../core/egress/model-wire.ts';
 import { exactJson, readJson } from '../../core/egress/wires/exact-json.ts';
 import { argumentsText } from '../../core/egress/wires/members.ts';
-import type { EgressVerdict } from '../policy/policy-evaluator.ts';
+import type { EgressDecision } from '../policy/policy-evaluator.ts';
 import { outcomeOf, type EgressPolicy } from './egress-policy.ts';
 import type { JsonBody } from './json-body.ts';
 import {
@@ -83,13 +83,13 @@ export class McpCall implements LaneCall {
       if (id !== null) this.#waiting.set(id, (answer) => this.#ran(answer, name));
     if (request.toolCalls.length === 0) return this.#sent(raw);
     this.facts.toolsCalled = namesOf(request.toolCalls.map(({ name }) => name));
-    const verdict = this.#evaluate(request.toolCalls);
+    const decision = this.#evaluate(request.toolCalls);
     const exact = (): McpRequest => readMcpRequest(exactJson(body, text)) ?? request;
-    const step = (known: EgressVerdict): RequestStep => {
+    const step = (known: EgressDecision): RequestStep => {
       const response = this.#decide(known, exact);
       return response === null ? this.#sent(raw) : { respond: response };
     };
-    return verdict instanceof Promise ? verdict.then(step) : step(verdict);
+    return decision instanceof Promise ? decision.then(step) : step(decision);
   }
 
   unreadRequest(): OwnResponse | null {
@@ -152,7 +152,7 @@ export class McpCall implements LaneCall {
     return { status: 400, headers: ['content-type', 'application/json'], body };
   }
 
-  #evaluate(calls: readonly McpToolCall[]): EgressVerdict | Promise<EgressVerdict> {
+  #evaluate(calls: readonly McpToolCall[]): EgressDecision | Promise<EgressDecision> {
     const { policy, lane, userConfirmed } = this.#options;
     const confirmed = userConfirmed();
     const checked = calls.filter(({ name }) => policy.argumentCheck(name) !== undefined);
@@ -173,10 +173,10 @@ export class McpCall implements LaneCall {
   }
 
   /** null: the call is sent. `request`: with exact ids. */
-  #decide(verdict: EgressVerdict, request: () => McpRequest): OwnResponse | null {
-    const { violations } = verdict;
+  #decide(decision: EgressDecision, request: () => McpRequest): OwnResponse | null {
+    const { violations } = decision;
     this.facts.violations = violations;
-    this.facts.outcome = outcomeOf(verdict);
+    this.facts.outcome = outcomeOf(decision);
     if (violations.length === 0 || !this.#options.policy.blocks) return null;
     this.facts.isBlocked = true;
     const names = this.facts.toolsCalled.join(', ');

@@ -6,7 +6,7 @@ import { answerIn, filterList } from '../../core/egress/wires/filter-list.ts';
 import { jsonText } from '../../core/egress/wires/members.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
-import type { EgressVerdict } from '../policy/policy-evaluator.ts';
+import type { EgressDecision } from '../policy/policy-evaluator.ts';
 import type { LaneCallOptions } from './create-call.ts';
 import { denialMessage } from './denial-message.ts';
 import { outcomeOf, strongest } from './egress-policy.ts';
@@ -28,7 +28,7 @@ import { ModelStream } from './model-stream.ts';
 import { NamedModels } from './named-models.ts';
 import { amountOf, type Amount } from './reservations.ts';
 import { namesIn, shownName } from './shown-names.ts';
-import { ToolVerdicts } from './tool-verdicts.ts';
+import { ToolDecisions } from './tool-decisions.ts';
 import { UsageOption } from './usage-option.ts';
 
 /** Text for the agent instead of the last forbidden call. */
@@ -44,12 +44,12 @@ export class ModelCall implements LaneCall {
   readonly #models: NamedModels;
   readonly #usageOption: UsageOption;
   /** Created for a stream, or for the first answer with a tool call: most answers have none. */
-  #verdicts: ToolVerdicts | null = null;
+  #decisions: ToolDecisions | null = null;
   #request: ModelRequest | null = null;
   #reserved: Amount | null = null;
   #answer = NO_ANSWER;
   #stream: ModelStream | null = null;
-  /** A denial removes calls, and the engine responds later, so verdicts must be requested before a filter needs them. */
+  /** A denial removes calls, and the engine responds later, so decisions must be requested before a filter needs them. */
   #isEngineRemote = false;
   /** The upstream served the call, so tokens were used. */
   #isServed = false;
@@ -63,9 +63,9 @@ export class ModelCall implements LaneCall {
     this.facts.isStream = options.route.isStream;
   }
 
-  #needVerdicts(): ToolVerdicts {
+  #needDecisions(): ToolDecisions {
     const { policy, route, entry } = this.#options;
-    return (this.#verdicts ??= new ToolVerdicts(policy, route.lane, () => entry?.userConfirmed));
+    return (this.#decisions ??= new ToolDecisions(policy, route.lane, () => entry?.userConfirmed));
   }
 
   request(read: JsonBody, raw: Buffer): RequestStep | Promise<RequestStep> {
@@ -123,7 +123,7 @@ export class ModelCall implements LaneCall {
     const isCopied = mode === 'off' || (!blocks && this.#wire.name === 'embeddings');
     if (format === 'json') return { kind: 'whole', isCopied, isDecoded: blocks };
     this.#stream = new ModelStream({
-      ...{ wire: this.#wire, verdicts: this.#needVerdicts(), removeUsage: this.#usageOption.isAdded },
+      ...{ wire: this.#wire, decisions: this.#needDecisions(), removeUsage: this.#usageOption.isAdded },
       ...{ keep: this.#options.keep, isEngineRemote: this.#isEngineRemote },
       isFailing: this.#isFailing,
       message: REMOVED,
@@ -147,11 +147,11 @@ export class ModelCall implements LaneCall {
     if (!isRecord(body) && !Array.isArray(body)) return this.#wholeStream(read);
     const answer: Json | readonly unknown[] = isRecord(body) ? body : exactJson(body, text);
     this.#answer = answerIn(this.#wire, answer);
-    const verdict = isRecord(answer) ? this.#models.evaluateAnswer(answer) : null;
-    if (verdict === null) return this.#judgeWhole(answer, text);
-    const decide = (known: EgressVerdict): WholeStep | Promise<WholeStep> =>
+    const decision = isRecord(answer) ? this.#models.evaluateAnswer(answer) : null;
+    if (decision === null) return this.#judgeWhole(answer, text);
+    const decide = (known: EgressDecision): WholeStep | Promise<WholeStep> =>
       this.#denies(known) ? { respond: this.#denyAnswer() } : this.#judgeWhole(answer, text);
-    return verdict instanceof Promise ? verdict.then(decide) : decide(verdict);
+    return decision instanceof Promise ? decision.then(decide) : decide(decision);
   }
 
   /** A body that is not a document. */
@@ -172,21 +172,21 @@ export class ModelCall implements LaneCall {
     return step instanceof Promise ? step.then(done) : done(step);
   }
 
-  /** Notes the verdict on what the answer names. true: the answer is not sent. */
-  #denies(verdict: EgressVerdict): boolean {
+  /** Notes the decision on what the answer names. true: the answer is not sent. */
+  #denies(decision: EgressDecision): boolean {
     this.facts.model ??= shownName(this.#models.inAnswer?.model ?? null);
-    this.facts.outcome = strongest(this.facts.outcome, outcomeOf(verdict));
-    this.facts.violations = [...new Set([...this.facts.violations, ...verdict.violations])];
-    const isDenied = verdict.violations.length > 0 && this.#options.policy.blocks;
+    this.facts.outcome = strongest(this.facts.outcome, outcomeOf(decision));
+    this.facts.violations = [...new Set([...this.facts.violations, ...decision.violations])];
+    const isDenied = decision.violations.length > 0 && this.#options.policy.blocks;
     if (isDenied) this.facts.isBlocked = true;
     return isDenied;
   }
 
   #judgeWhole(answer: Json | readonly unknown[], text: string): WholeStep | Promise<WholeStep> {
     if (this.#answer.toolCalls.length === 0) return { body: null };
-    const verdicts = this.#needVerdicts();
-    verdicts.collectAll(this.#answer);
-    const { pending } = verdicts;
+    const decisions = this.#needDecisions();
+    decisions.collectAll(this.#answer);
+    const { pending } = decisions;
     const decide = (): WholeStep => this.#decideWhole(answer, text);
     return pending === null ? decide() : pending.then(decide);
   }
@@ -198,25 +198,25 @@ export class ModelCall implements LaneCall {
       return this.unreadAnswer();
     }
     this.#answer = answerIn(this.#wire, body);
-    const verdict = isRecord(body) ? this.#models.evaluateAnswer(body) : null;
-    if (verdict === null) return this.#judgePart();
-    const decide = (known: EgressVerdict): OwnResponse | null | Promise<OwnResponse | null> =>
+    const decision = isRecord(body) ? this.#models.evaluateAnswer(body) : null;
+    if (decision === null) return this.#judgePart();
+    const decide = (known: EgressDecision): OwnResponse | null | Promise<OwnResponse | null> =>
       this.#denies(known) ? this.#denyAnswer() : this.#judgePart();
-    return verdict instanceof Promise ? verdict.then(decide) : decide(verdict);
+    return decision instanceof Promise ? decision.then(decide) : decide(decision);
   }
 
   #judgePart(): OwnResponse | null | Promise<OwnResponse | null> {
     const { toolCalls } = this.#answer;
-    const verdicts = this.#needVerdicts();
-    verdicts.collectAll({ toolCalls, isComplete: true });
-    const { pending } = verdicts;
+    const decisions = this.#needDecisions();
+    decisions.collectAll({ toolCalls, isComplete: true });
+    const { pending } = decisions;
     const decide = (): OwnResponse | null =>
-      toolCalls.some((call) => verdicts.judge(call) !== 'pass') ? this.#denyAnswer() : null;
+      toolCalls.some((call) => decisions.judge(call) !== 'pass') ? this.#denyAnswer() : null;
     return pending === null ? decide() : pending.then(decide);
   }
 
   #decideWhole(body: Json | readonly unknown[], known: string): WholeStep {
-    this.#noteVerdicts();
+    this.#noteDecisions();
     if (!this.#options.policy.blocks || this.#stripped(body) === null) return { body: null };
     this.facts.isBlocked = true;
     const text = this.#isFailing ? null : jsonText(this.#stripped(exactJson(body, known)));
@@ -225,18 +225,18 @@ export class ModelCall implements LaneCall {
 
   /** The body without forbidden calls; null: it has none. */
   #stripped(body: Json | readonly unknown[]): Json | readonly unknown[] | null {
-    const { judge } = this.#needVerdicts();
+    const { judge } = this.#needDecisions();
     return isRecord(body)
       ? (this.#wire.strip(body, judge, REMOVED)?.body ?? null)
       : filterList(this.#wire, body, { judge, message: REMOVED, removeUsage: false }).body;
   }
 
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
-    const verdict = this.#models.evaluateFrames(frames);
-    if (verdict === null) return this.#pushFrames(frames, isEnd);
-    const decide = (known: EgressVerdict): FramesStep | Promise<FramesStep> =>
+    const decision = this.#models.evaluateFrames(frames);
+    if (decision === null) return this.#pushFrames(frames, isEnd);
+    const decide = (known: EgressDecision): FramesStep | Promise<FramesStep> =>
       this.#denies(known) ? this.#failedStream() : this.#pushFrames(frames, isEnd);
-    return verdict instanceof Promise ? verdict.then(decide) : decide(verdict);
+    return decision instanceof Promise ? decision.then(decide) : decide(decision);
   }
 
   #failedStream(): FramesStep {
@@ -253,7 +253,7 @@ export class ModelCall implements LaneCall {
 
   #noted(step: FramesStep): FramesStep {
     if (this.#stream?.hasRemoved === true) this.facts.isBlocked = true;
-    this.#noteVerdicts();
+    this.#noteDecisions();
     return step;
   }
 
@@ -270,13 +270,13 @@ export class ModelCall implements LaneCall {
     if (this.#reserved !== null)
       this.#options.reservations.settle(this.#reserved, !this.facts.isUsageUnknown);
     this.#stream?.close();
-    if (this.#verdicts === null && answer.toolCalls.length === 0) return;
+    if (this.#decisions === null && answer.toolCalls.length === 0) return;
     // In the mode track, the calls of a stream are judged only now.
-    const verdicts = this.#needVerdicts();
-    verdicts.collectAll(answer);
-    const { pending } = verdicts;
-    if (pending === null) this.#noteVerdicts();
-    else return pending.then(() => this.#noteVerdicts());
+    const decisions = this.#needDecisions();
+    decisions.collectAll(answer);
+    const { pending } = decisions;
+    if (pending === null) this.#noteDecisions();
+    else return pending.then(() => this.#noteDecisions());
   }
 
   /** A forbidden call cannot be removed, because the vendor keeps it, or because the agent must notice. */
@@ -297,25 +297,25 @@ export class ModelCall implements LaneCall {
     };
     if (request.model !== null) query.model = request.model;
     if (this.#request !== null) query.tools = toolsOf(request);
-    const verdict = this.#models.evaluate(query, request.vendorTools);
+    const decision = this.#models.evaluate(query, request.vendorTools);
     // An engine that is unreachable now may be reachable again when the answer arrives.
-    this.#isEngineRemote = policy.blocks && (verdict instanceof Promise || verdict.state === 'unreachable');
-    return verdict instanceof Promise
-      ? verdict.then((late) => this.#decideRequest(late))
-      : this.#decideRequest(verdict);
+    this.#isEngineRemote = policy.blocks && (decision instanceof Promise || decision.state === 'unreachable');
+    return decision instanceof Promise
+      ? decision.then((late) => this.#decideRequest(late))
+      : this.#decideRequest(decision);
   }
 
-  #decideRequest(verdict: EgressVerdict): OwnResponse | null {
-    this.facts.outcome = outcomeOf(verdict);
-    this.facts.violations = verdict.violations;
-    if (verdict.violations.length === 0 || !this.#options.policy.blocks) return null;
+  #decideRequest(decision: EgressDecision): OwnResponse | null {
+    this.facts.outcome = outcomeOf(decision);
+    this.facts.violations = decision.violations;
+    if (decision.violations.length === 0 || !this.#options.policy.blocks) return null;
     this.facts.isBlocked = true;
-    return this.#denial(verdict.violations);
+    return this.#denial(decision.violations);
   }
 
-  #noteVerdicts(): void {
-    if (this.#verdicts === null) return;
-    const { violations, outcome } = this.#verdicts;
+  #noteDecisions(): void {
+    if (this.#decisions === null) return;
+    const { violations, outcome } = this.#decisions;
     if (outcome === 'notEvaluated') return;
     if (violations.size > 0) this.facts.violations = [...new Set([...this.facts.violations, ...violations])];
     this.facts.outcome = strongest(this.facts.outcome, outcome);
@@ -327,13 +327,13 @@ export class ModelCall implements LaneCall {
   }
 
   #denyAnswer(): OwnResponse {
-    this.#noteVerdicts();
+    this.#noteDecisions();
     this.facts.isBlocked = true;
     return this.#denial(this.facts.violations);
   }
 
   #errorFrame(): string {
-    this.#noteVerdicts();
+    this.#noteDecisions();
     this.facts.isBlocked = true;
     const [code = 'policy_violation'] = this.facts.violations;
     return this.#wire.streamError(code, this.#messageOf(this.facts.violations));

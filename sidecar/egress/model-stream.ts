@@ -10,11 +10,11 @@ import { readJson } from '../../core/egress/wires/exact-json.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import { countedBytes } from './answer-step.ts';
 import type { FramesStep, OwnResponse } from './lane-call.ts';
-import type { ToolVerdicts } from './tool-verdicts.ts';
+import type { ToolDecisions } from './tool-decisions.ts';
 
 export interface ModelStreamOptions {
   wire: ModelWire;
-  verdicts: ToolVerdicts;
+  decisions: ToolDecisions;
   removeUsage: boolean;
   /** The engine responds later: every call is evaluated before its frame is filtered. */
   isEngineRemote: boolean;
@@ -40,7 +40,7 @@ const END_OF_FRAME = '\n\n';
 export class ModelStream {
   readonly #options: ModelStreamOptions;
   readonly #filter: StreamFilter;
-  /** Reads the calls of each frame before the filter does; null: the verdicts are known at once. */
+  /** Reads the calls of each frame before the filter does; null: the decisions are known at once. */
   readonly #lookahead: StreamFilter | null;
   /** Frames of a held response; null: frames pass. */
   #held: Frame[] | null;
@@ -53,11 +53,11 @@ export class ModelStream {
   #isCut = false;
 
   constructor(options: ModelStreamOptions) {
-    const { wire, verdicts, removeUsage, message } = options;
+    const { wire, decisions, removeUsage, message } = options;
     this.#options = options;
-    this.#filter = wire.createFilter({ judge: verdicts.judge, removeUsage, message });
+    this.#filter = wire.createFilter({ judge: decisions.judge, removeUsage, message });
     this.#lookahead = options.isEngineRemote
-      ? wire.createFilter({ judge: verdicts.collect, removeUsage: false, message })
+      ? wire.createFilter({ judge: decisions.collect, removeUsage: false, message })
       : null;
     this.#held = options.isFailing ? [] : null;
   }
@@ -76,9 +76,9 @@ export class ModelStream {
   push(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
     for (const frame of frames)
       if (frame.part !== 'begin') this.#lookahead?.push(frame);
-      else if (this.#lookahead !== null) this.#probe(frame, this.#options.verdicts.collect);
+      else if (this.#lookahead !== null) this.#probe(frame, this.#options.decisions.collect);
     if (isEnd) this.#lookahead?.end();
-    const { pending } = this.#options.verdicts;
+    const { pending } = this.#options.decisions;
     return pending === null ? this.#pass(frames, isEnd) : pending.then(() => this.#pass(frames, isEnd));
   }
 
@@ -121,13 +121,13 @@ export class ModelStream {
 
   /** After a removal, the event may have the removed call. */
   #mayBegin(frame: Frame): boolean {
-    const { blocks, failsClosed, verdicts } = this.#options;
+    const { blocks, failsClosed, decisions } = this.#options;
     if (!blocks) return true;
     const isRead = frame.data !== null && isRecord(readJson(frame.data));
     if (!isRead && failsClosed) this.#options.onUnread();
     if (this.hasRemoved || this.#filter.heldBytes > 0) return false;
     if (!isRead) return !failsClosed;
-    this.#denied = this.#probe(frame, verdicts.judge);
+    this.#denied = this.#probe(frame, decisions.judge);
     return this.#denied.length === 0;
   }
 

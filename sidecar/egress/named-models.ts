@@ -7,7 +7,7 @@ import { readJson } from '../../core/egress/wires/exact-json.ts';
 import { nameAt, recordAt } from '../../core/egress/wires/members.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import { isRecord, own } from '../../core/untrusted/fields.ts';
-import type { EgressVerdict } from '../policy/policy-evaluator.ts';
+import type { EgressDecision } from '../policy/policy-evaluator.ts';
 import type { EgressPolicy } from './egress-policy.ts';
 
 /** Models of one request that are evaluated, those first that the manifest does not declare. */
@@ -15,7 +15,7 @@ const MAX_MODELS = 20;
 
 const IN_THE_BODY = { model: null, isStream: false };
 
-type Evaluation = EgressVerdict | Promise<EgressVerdict>;
+type Evaluation = EgressDecision | Promise<EgressDecision>;
 
 /** The models that a call names: its request may name several, and its answer one that the request does not name. */
 export class NamedModels {
@@ -42,18 +42,18 @@ export class NamedModels {
     this.others = otherModels(body, model);
   }
 
-  /** The verdict on a request. Each of its models may run. `vendorTools`: those of its tools that the vendor runs. */
+  /** The decision on a request. Each of its models may run. `vendorTools`: those of its tools that the vendor runs. */
   evaluate(query: EgressQuery, vendorTools: readonly string[]): Evaluation {
     const first = this.#policy.evaluate(query, this.#route.lane, vendorTools);
     if (this.others.length === 0) return first;
     const judged = [...new Set([...this.#policy.undeclaredModels(this.others), ...this.others])];
-    const verdicts = judged
+    const decisions = judged
       .slice(0, MAX_MODELS)
       .map((model) => this.#policy.evaluate({ ...query, model }, this.#route.lane, vendorTools));
-    return [first, ...verdicts].reduce(both);
+    return [first, ...decisions].reduce(both);
   }
 
-  /** The verdict on what an answer, or an event of a stream, names; null: the request names it, or the answer does not. */
+  /** The decision on what an answer, or an event of a stream, names; null: the request names it, or the answer does not. */
   evaluateAnswer(answer: Json): Evaluation | null {
     if (!this.#isOpen) return null;
     const inner = recordAt(answer, 'response') ?? recordAt(answer, 'message');
@@ -72,8 +72,8 @@ export class NamedModels {
     if (!this.#isOpen) return null;
     for (const { data } of frames) {
       const event = data === null ? null : readJson(data);
-      const verdict = isRecord(event) ? this.evaluateAnswer(event) : null;
-      if (verdict !== null) return verdict;
+      const decision = isRecord(event) ? this.evaluateAnswer(event) : null;
+      if (decision !== null) return decision;
     }
     return null;
   }
@@ -93,7 +93,7 @@ function both(first: Evaluation, second: Evaluation): Evaluation {
   return joined(first, second);
 }
 
-const joined = (first: EgressVerdict, second: EgressVerdict): EgressVerdict => ({
+const joined = (first: EgressDecision, second: EgressDecision): EgressDecision => ({
   violations: [...new Set([...first.violations, ...second.violations])],
   state: first.state === 'answered' ? second.state : first.state,
 });

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { PolicyAnswer } from '../../core/policy/engine.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { evaluate, policyOf } from '../../core/policy/policy.ts';
-import type { Verdict } from '../../core/policy/verdict.ts';
+import type { Decision } from '../../core/policy/decision.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
@@ -58,18 +58,18 @@ function reviewEvents(
 function head(headers: Record<string, string>): Promise<void> {
   const platform = new Map(Object.entries(headers));
   recording.head({ statusCode: 200, contentType: undefined, contentEncoding: undefined, platform });
-  const verdict = evaluator.judge(recording.entry, platform) as Promise<Verdict>;
-  return verdict.then((final) => recording.judged(final));
+  const decision = evaluator.judge(recording.entry, platform) as Promise<Decision>;
+  return decision.then((final) => recording.judged(final));
 }
 
 const recorded = ({ policyViolations, lateDenial }: AuditEntry) => ({ policyViolations, lateDenial });
 
 test('an event under review when the head arrives is evaluated with the head', async () => {
   const event = reviewEvents(SKIPPED);
-  const verdict = head({ 'x-platform-guardrails-invoked': 'pii-detector' });
+  const decision = head({ 'x-platform-guardrails-invoked': 'pii-detector' });
   // The query for the head completes first.
   await open[1]!();
-  await verdict;
+  await decision;
   await open[0]!();
   await open[2]!();
   expect(await event).toEqual([]);
@@ -77,23 +77,23 @@ test('an event under review when the head arrives is evaluated with the head', a
 });
 
 test('an event that arrives during the evaluation of the head stays a late denial', async () => {
-  const verdict = head({ 'x-platform-guardrails-invoked': 'pii-detector' });
+  const decision = head({ 'x-platform-guardrails-invoked': 'pii-detector' });
   const event = reviewEvents(DROPPED);
   await open[1]!();
   expect(await event).toEqual([DESTRUCTIVE]);
   await open[0]!();
-  await verdict;
+  await decision;
   expect(recorded(recording.entry)).toEqual({ policyViolations: [DESTRUCTIVE], lateDenial: true });
 });
 
-test('a denial from an event before the head is removed if the verdict on the head allows', async () => {
+test('a denial from an event before the head is removed if the decision on the head allows', async () => {
   const event = reviewEvents(SKIPPED);
   await open[0]!();
   expect(await event).toEqual([PII]);
   expect(recorded(recording.entry)).toEqual({ policyViolations: [PII], lateDenial: true });
-  const verdict = head({ 'x-platform-guardrails-invoked': 'pii-detector' });
+  const decision = head({ 'x-platform-guardrails-invoked': 'pii-detector' });
   await open[1]!();
-  await verdict;
+  await decision;
   expect(recorded(recording.entry)).toEqual({ policyViolations: undefined, lateDenial: undefined });
 });
 

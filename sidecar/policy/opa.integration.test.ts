@@ -98,7 +98,7 @@ const MANIFEST = plainManifest('corner-shop', [
     const port = Number(new URL(opa.url).port);
     const before = (await outcomes(rig)).length;
     await opa.close();
-    // The verdict also has the denials before the outage.
+    // The decision also has the denials before the outage.
     const withoutVerdict = (report: unknown): unknown =>
       withoutTimes({ ...(report as object), compliant: null });
     expect(withoutVerdict(await rig.report('/gap'))).toEqual(withoutVerdict(await gapWithoutEngine()));

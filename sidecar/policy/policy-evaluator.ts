@@ -7,7 +7,7 @@ import type { PolicyMode } from '../../core/shapes/values.ts';
 import { egressInputOf, type EgressQuery } from '../../core/policy/egress-input.ts';
 import { policyInputOf, type PolicyInput } from '../../core/policy/policy-input.ts';
 import type { Policy } from '../../core/policy/policy.ts';
-import { NOT_EVALUATED, verdictOf, type Verdict } from '../../core/policy/verdict.ts';
+import { NOT_EVALUATED, decisionOf, type Decision } from '../../core/policy/decision.ts';
 import type { UsageTotals } from '../../core/shapes/usage.ts';
 
 export interface PolicyEvaluatorOptions {
@@ -28,7 +28,7 @@ export interface PolicyEvaluatorOptions {
 }
 
 /** The engine's result for a call on an egress lane. */
-export interface EgressVerdict {
+export interface EgressDecision {
   /** Denial reasons; empty if the call is allowed or was not evaluated. */
   violations: readonly string[];
   /** `none`: no engine is configured. All other states than `answered` mean that the call was not evaluated. */
@@ -50,14 +50,16 @@ export class PolicyEvaluator {
   }
 
   /**
-   * The verdict on a response head; `platform`: the product's own headers in that head. A head without behavior is not
+   * The decision on a response head; `platform`: the product's own headers in that head. A head without behavior is not
    * evaluated. Synchronous if the engine is synchronous.
    */
-  judge(entry: AuditEntry, platform: ReadonlyMap<string, string>): Verdict | Promise<Verdict> {
+  judge(entry: AuditEntry, platform: ReadonlyMap<string, string>): Decision | Promise<Decision> {
     const { mode } = this;
     if (this.#options.engine === null || mode === 'off' || !reportsBehavior(platform)) return NOT_EVALUATED;
     const answer = this.#query(entry);
-    return answer instanceof Promise ? answer.then((late) => verdictOf(late, mode)) : verdictOf(answer, mode);
+    return answer instanceof Promise
+      ? answer.then((late) => decisionOf(late, mode))
+      : decisionOf(answer, mode);
   }
 
   /**
@@ -81,11 +83,11 @@ export class PolicyEvaluator {
    * Evaluates a call on an egress lane, in any mode: the caller decides what a violation or an unreachable engine means for its
    * lane. Synchronous if the engine is synchronous. Failures count in the breaker like those of other queries.
    */
-  evaluateEgress(query: EgressQuery): EgressVerdict | Promise<EgressVerdict> {
+  evaluateEgress(query: EgressQuery): EgressDecision | Promise<EgressDecision> {
     if (this.#options.engine === null) return { violations: [], state: 'none' };
     const { policy, totals } = this.#options;
     const answer = this.#ask(egressInputOf(policy().agentName, query, totals()));
-    return answer instanceof Promise ? answer.then(egressVerdictOf) : egressVerdictOf(answer);
+    return answer instanceof Promise ? answer.then(egressDecisionOf) : egressDecisionOf(answer);
   }
 
   /** The policy facts of a report: the engine's result for the newest request with reported behavior. */
@@ -124,6 +126,6 @@ function hasReportedBehavior(entry: AuditEntry): boolean {
   return hasBehavior(entry) || (entry.events ?? []).some(({ type }) => type === 'memory');
 }
 
-function egressVerdictOf(answer: PolicyAnswer): EgressVerdict {
+function egressDecisionOf(answer: PolicyAnswer): EgressDecision {
   return { violations: answer.state === 'answered' ? answer.denials : [], state: answer.state };
 }

@@ -356,7 +356,7 @@ describe('with an engine over HTTP', () => {
     expect(engine.asked).toEqual([]);
   });
 
-  test('sends the facts of the request and of the day, and holds the response until the verdict', async () => {
+  test('sends the facts of the request and of the day, and holds the response until the decision', async () => {
     const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(SAFE));
     engine.reply = { result: [] };
     const answer = await ask(rig.sidecar.proxyPort);
@@ -390,7 +390,7 @@ describe('with an engine over HTTP', () => {
     expect(inHeader).toEqual(violations.slice(0, 10));
   });
 
-  test('forwards a large response completely after the verdict', async () => {
+  test('forwards a large response completely after the decision', async () => {
     const body = 'x'.repeat(5_000_000);
     await startWithEngine({}, (_request, response) => response.writeHead(200, SAFE).end(body));
     const answer = await ask(rig.sidecar.proxyPort);
@@ -474,7 +474,7 @@ describe('with an engine over HTTP', () => {
     expect(metrics).toContain('platform_sidecar_overhead_seconds_count 20');
   });
 
-  test('records the verdict for a client that disconnects during the query', async () => {
+  test('records the decision for a client that disconnects during the query', async () => {
     const engine = await startWithEngine(
       { POLICY_PROXY_MODE: 'enforce', POLICY_TIMEOUT_MS: '500' },
       reporting(UNSAFE),

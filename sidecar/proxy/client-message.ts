@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import type { Stuck } from './stuck.ts';
+import type { StalledPeer } from './stalled-peer.ts';
 
 /** A client's request. Node.js reads it, or `readPlainRequest`. */
 export type ClientRequest = Pick<
@@ -46,7 +46,7 @@ export interface ClientBody {
   take(
     bodyBytes: number,
     onChunk: (chunk: Buffer) => void,
-    stuck: Pick<Stuck, 'hold' | 'release'>,
+    stuck: Pick<StalledPeer, 'hold' | 'release'>,
   ): Buffer | Readable;
   /** Reads and drops the rest. Call it when the response is sent. */
   drop(): void;

@@ -2,7 +2,7 @@ import { codingOf } from '../../core/usage/coding.ts';
 import { RequestContent } from '../../core/usage/request-content.ts';
 import { decodeBody } from '../usage/decode-body.ts';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
-import type { Verdict } from '../../core/policy/verdict.ts';
+import type { Decision } from '../../core/policy/decision.ts';
 import type { Recording } from '../audit/recording.ts';
 import { answerViolation, withViolations } from '../policy/violation-answer.ts';
 import { agentRequest, isRepeatable, isSafe } from './agent-request.ts';
@@ -21,11 +21,11 @@ import {
   type HeaderList,
 } from './headers.ts';
 import { writeInformation } from './information.ts';
-import type { Turn } from './pipeline.ts';
+import type { QueueSlot } from './pipeline.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { respondWithProblem, writeProblemAndLinger, type ProblemResponse } from './problem-response.ts';
 import { BlockedResponse } from './blocked-response.ts';
-import { Stuck } from './stuck.ts';
+import { StalledPeer } from './stalled-peer.ts';
 import { WaitingEvents } from './waiting-events.ts';
 import {
   FAILURE_RESPONSES,
@@ -36,7 +36,7 @@ import {
   type UpstreamRequest,
 } from './upstream.ts';
 
-/** Bytes of a response that wait for the verdict. Above this number, its connection is not read. */
+/** Bytes of a response that wait for the decision. Above this number, its connection is not read. */
 const MAX_HELD = 16 * 1024;
 
 /** The agent's response head as it is passed on. */
@@ -65,14 +65,14 @@ function contentOf({ rawHeaders }: ClientRequest, bytes: number): RequestContent
 }
 
 /** One request to the agent, with its response. */
-export class Exchange implements UpstreamHandler, Source, Turn {
+export class Exchange implements UpstreamHandler, Source, QueueSlot {
   readonly isSafe: boolean;
   readonly #context: ProxyContext;
   readonly #input: ExchangeInput;
   readonly #recording: Recording;
   readonly #outgoing: UpstreamRequest;
   readonly #writer: ResponseWriter;
-  readonly #stuck: Stuck;
+  readonly #stuck: StalledPeer;
   #control: UpstreamRequestHandle | null = null;
   /** false: the request has a body, which is dropped once it is sent, or it was sent twice. */
   #mayRepeat = true;
@@ -101,7 +101,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.isSafe = isSafe(this.#outgoing, framed);
     this.#writer = new ResponseWriter(response, this);
     const forget = (): void => this.#recording.forget();
-    this.#stuck = new Stuck(context.load, { shed: () => request.socket.destroy(), forget });
+    this.#stuck = new StalledPeer(context.load, { shed: () => request.socket.destroy(), forget });
     response.on('close', this.#closed);
     // A pipelined request before its turn has no socket in its response, so its response emits no 'close'.
     if (response.socket === null) request.socket.setMaxListeners(0).once('close', this.#closed);
@@ -172,23 +172,23 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     const outgoing = { status, message, headers };
     const { policy, clock } = this.#context;
     const headAtMs = clock.monotonicMs();
-    const verdict = policy.judge(this.#recording.entry, platform);
-    const passOn = (final: Verdict): void => {
+    const decision = policy.judge(this.#recording.entry, platform);
+    const forward = (final: Decision): void => {
       this.#decide(outgoing, final);
       this.#context.onOverhead(this.#overheadMs + clock.monotonicMs() - headAtMs);
     };
-    if (verdict instanceof Promise) this.#judging = this.#holdFor(verdict, passOn);
-    else passOn(verdict);
+    if (decision instanceof Promise) this.#judging = this.#holdFor(decision, forward);
+    else forward(decision);
   }
 
   /**
-   * Holds back the whole response until the verdict. The agent's connection is read on up to a limit: to stop it and to start it
-   * again costs two system calls, and the verdict is usually there before the next bytes.
+   * Holds back the whole response until the decision. The agent's connection is read on up to a limit: to stop it and to start it
+   * again costs two system calls, and the decision is usually there before the next bytes.
    */
-  #holdFor(verdict: Promise<Verdict>, passOn: (final: Verdict) => void): Promise<void> {
+  #holdFor(decision: Promise<Decision>, forward: (final: Decision) => void): Promise<void> {
     this.#waiting.begin();
-    return verdict.then(
-      (final) => this.#settle(() => passOn(final)),
+    return decision.then(
+      (final) => this.#settle(() => forward(final)),
       (error: unknown) =>
         this.#settle(() => {
           throw error as Error;
@@ -204,12 +204,12 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     });
   }
 
-  #decide(head: Head, verdict: Verdict): void {
-    this.#recording.judged(verdict);
+  #decide(head: Head, decision: Decision): void {
+    this.#recording.judged(decision);
     if (this.#isOver) return;
     if (this.#context.isDraining()) this.#input.response.shouldKeepAlive = false;
-    if (verdict.blocks) this.#block(head, verdict.denials);
-    else this.#pass(head, verdict.denials);
+    if (decision.blocks) this.#block(head, decision.denials);
+    else this.#pass(head, decision.denials);
   }
 
   #pass({ status, message, headers }: Head, denials: readonly string[]): void {

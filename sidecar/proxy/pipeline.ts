@@ -5,7 +5,7 @@ import type { LoadLimits, PipelineShare } from './load-limits.ts';
 /** Unanswered requests of one connection. At this number, no further one is parsed. */
 const MAX_UNANSWERED = 64;
 
-export interface Turn {
+export interface QueueSlot {
   /** true: the method is safe (RFC 9110 section 9.2.1) and there is no body, so the order of such requests does not matter. */
   readonly isSafe: boolean;
   /** Whether the body is complete. */
@@ -31,7 +31,7 @@ export interface Admission {
  * The unanswered requests of one connection. Pipelined requests are processed in order. Only safe requests are sent to the
  * agent concurrently (RFC 9112 section 9.3.2).
  */
-export class Pipeline<T extends Turn> implements PipelineShare {
+export class Pipeline<T extends QueueSlot> implements PipelineShare {
   /** Bytes of the pipelining budget that the requests hold. */
   bytes = 0;
   /** The last request of the connection, answered or not; null: it was rejected, and all bytes after it are ignored. */

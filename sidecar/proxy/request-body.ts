@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { ChunkBrake, ChunkStore, PIECE_BYTES } from '../../runtime/chunk-store.ts';
-import type { Stuck } from './stuck.ts';
+import type { StalledPeer } from './stalled-peer.ts';
 
 /** Stored bytes of one body. At this number, reading of its connection stops. */
 const MAX_STORED = 16 * 1024;
 
 /** Is notified when the agent stops reading and when it reads again. */
-type StuckSide = Pick<Stuck, 'hold' | 'release'>;
+type StalledSide = Pick<StalledPeer, 'hold' | 'release'>;
 
 /** Receives a body from its inlet. */
 interface Reader {
@@ -46,7 +46,7 @@ export class BodyInlet {
    * such a request, because Node.js makes it end when its response is sent, as it does for a request without a body.
    * @param bodyBytes Infinity: unknown in advance
    */
-  take(bodyBytes: number, onChunk: (chunk: Buffer) => void, stuck: StuckSide): Buffer | RequestBody {
+  take(bodyBytes: number, onChunk: (chunk: Buffer) => void, stuck: StalledSide): Buffer | RequestBody {
     if (this.#store.bytes !== bodyBytes)
       return new RequestBody({ request: this.#request, inlet: this }, onChunk, stuck);
     const bytes = this.#store.take();
@@ -145,14 +145,14 @@ class RequestBody extends Readable implements Reader {
   readonly #request: IncomingMessage;
   readonly #inlet: BodyInlet;
   readonly #onChunk: (chunk: Buffer) => void;
-  readonly #stuck: StuckSide;
+  readonly #stuck: StalledSide;
   #isStuck = false;
   #hasEnded = false;
 
   constructor(
     { request, inlet }: { request: IncomingMessage; inlet: BodyInlet },
     onChunk: (chunk: Buffer) => void,
-    stuck: StuckSide,
+    stuck: StalledSide,
   ) {
     // The inlet buffers, not this stream.
     super({ highWaterMark: 1 });

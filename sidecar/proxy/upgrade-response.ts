@@ -2,7 +2,7 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
-import type { Verdict } from '../../core/policy/verdict.ts';
+import type { Decision } from '../../core/policy/decision.ts';
 import type { Recording } from '../audit/recording.ts';
 import { answerViolation, withViolations } from '../policy/violation-answer.ts';
 import { cutOff } from './connection-end.ts';
@@ -57,14 +57,14 @@ export function judge(
   const { headers, platform } = responseHeaders(incoming.rawHeaders, passage.requestId);
   passage.statusCode = statusCode;
   recording.head({ statusCode, platform });
-  const decide = (verdict: Verdict): void => {
-    recording.judged(verdict);
-    if (!client.destroyed && !verdict.blocks) {
-      pass(withViolations(headers, verdict.denials));
+  const decide = (decision: Decision): void => {
+    recording.judged(decision);
+    if (!client.destroyed && !decision.blocks) {
+      pass(withViolations(headers, decision.denials));
       return;
     }
     source.destroy();
-    if (!client.destroyed) block(passage, headers, verdict.denials);
+    if (!client.destroyed) block(passage, headers, decision.denials);
   };
   // Otherwise the error would end the process.
   const failed = (error: unknown): void => {
@@ -73,9 +73,9 @@ export function judge(
     if (!client.destroyed) fail(passage, 'broken');
   };
   try {
-    const verdict = context.policy.judge(recording.entry, platform);
-    if (verdict instanceof Promise) passage.judging = verdict.then(decide).catch(failed);
-    else decide(verdict);
+    const decision = context.policy.judge(recording.entry, platform);
+    if (decision instanceof Promise) passage.judging = decision.then(decide).catch(failed);
+    else decide(decision);
   } catch (error) {
     failed(error);
   }

@@ -155,7 +155,7 @@ function admit(
   return { passage, target: agentRequest(request, framed, { requestId, traceparent }) };
 }
 
-/** Calls `go` once the agent's head is judged and the verdict is applied. */
+/** Calls `go` once the agent's head is judged and the decision is applied. */
 function afterJudging({ judging }: Passage, go: () => void): void {
   if (judging === null) go();
   else void judging.then(go);

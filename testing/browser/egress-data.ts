@@ -1,5 +1,5 @@
 import type { EgressReport, MatrixRow } from '../../core/shapes/egress.ts';
-import { verdictOf, type Known, type Verdict } from '../../core/egress/verdict.ts';
+import { stateOf, type Known, type MatrixState } from '../../core/egress/matrix-state.ts';
 
 /** What lanes and census of an agent that keeps to its manifest observed. */
 function egress(lanes: string[], models: string[], overrides: Partial<EgressReport> = {}): EgressReport {
@@ -12,10 +12,10 @@ function egress(lanes: string[], models: string[], overrides: Partial<EgressRepo
 
 type Cells = readonly [declared: Known, reported: Known, observed: Known];
 
-function row(kind: MatrixRow['kind'], name: string, cells: Cells, verdict?: Verdict): MatrixRow {
+function row(kind: MatrixRow['kind'], name: string, cells: Cells, verdict?: MatrixState): MatrixRow {
   const [declared, reported, observed] = cells;
   const compared = { declared, reported, observed };
-  return { kind, name, ...compared, verdict: verdict ?? verdictOf(compared) };
+  return { kind, name, ...compared, verdict: verdict ?? stateOf(compared) };
 }
 
 /** Every verdict. */

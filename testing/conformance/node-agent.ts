@@ -33,7 +33,7 @@ async function act(request: IncomingMessage, response: ServerResponse, by: Repor
   const results: unknown[] = [];
   for (const [name, ...values] of operations) {
     if (name === 'head') response.writeHead(200, { 'content-type': 'application/json' }).write(' ');
-    else if (name === 'checkPolicy') results.push(await verdictOf(by, values[0] as PolicyFacts));
+    else if (name === 'checkPolicy') results.push(await stateOf(by, values[0] as PolicyFacts));
     else if (name === 'recordUsage') results.push(by.recordUsage(...(values as [string, number, number])));
     else if (name === 'send')
       results.push(by.events.send(String(request.headers['x-request-id']), values[0] as BehavioralEvent[]));
@@ -62,7 +62,7 @@ function report(behavior: RequestBehavior, [name, ...values]: Operation): boolea
 }
 
 /** null: allowed; a list: denied; a text: the error. */
-async function verdictOf(by: Reporter, facts: PolicyFacts): Promise<unknown> {
+async function stateOf(by: Reporter, facts: PolicyFacts): Promise<unknown> {
   try {
     await by.checkPolicy(facts);
     return null;

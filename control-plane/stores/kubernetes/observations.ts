@@ -21,7 +21,7 @@ interface OwnWrite {
   sinceMs: number;
 }
 
-/** How long an own write is kept, in milliseconds. A watch that lags longer than this has been restarted. */
+/** How long our own write is kept, in milliseconds. A watch that lags longer than this has been restarted. */
 const OWN_MS = 60_000;
 const REFRESH_MS = 1_000;
 /** Timeout for a read, in milliseconds. A client waits for the result, and senders wait at most ten seconds. */

@@ -1,5 +1,5 @@
 import { cut } from '../../untrusted/fields.ts';
-import type { CallVerdict, JudgeCall, ToolCall } from '../model-wire.ts';
+import type { CallDecision, JudgeCall, ToolCall } from '../model-wire.ts';
 import { argumentsOf } from './members.ts';
 
 /** Calls of one answer that are listed; in streams, further calls count as `remove`. */
@@ -23,8 +23,8 @@ export interface AnswerCall {
   readonly id: string | null;
   /** Empty: not received yet. */
   readonly name: string;
-  readonly verdict: CallVerdict;
-  /** false: the call ended, so further parts follow its verdict. */
+  readonly decision: CallDecision;
+  /** false: the call ended, so further parts follow its decision. */
   readonly isOpen: boolean;
   /** Whether the arguments that were received are complete JSON. */
   isWhole(): boolean;
@@ -34,18 +34,18 @@ export interface AnswerCall {
 export const NOT_A_CALL: AnswerCall = {
   id: null,
   name: '',
-  verdict: 'pass',
+  decision: 'pass',
   isOpen: false,
   isWhole: () => false,
 };
 
 /** Stands for all calls above `MAX_CALLS`. */
-const ONE_TOO_MANY: AnswerCall = { ...NOT_A_CALL, verdict: 'remove' };
+const ONE_TOO_MANY: AnswerCall = { ...NOT_A_CALL, decision: 'remove' };
 
 class OpenCall implements AnswerCall {
   id: string | null = null;
   name = '';
-  verdict: CallVerdict = 'hold';
+  decision: CallDecision = 'hold';
   fact: ToolCall | null = null;
   isOpen = true;
   /** null: too long to be kept. */
@@ -66,7 +66,7 @@ class OpenCall implements AnswerCall {
   }
 }
 
-/** The calls of one answer, with the verdict about each. */
+/** The calls of one answer, with the decision about each. */
 export class AnswerCalls {
   /** In the order of the answer. */
   readonly facts: ToolCall[] = [];
@@ -108,7 +108,7 @@ export class AnswerCalls {
     return call;
   }
 
-  /** A further part. After the end of the call, its parts follow the verdict. */
+  /** A further part. After the end of the call, its parts follow the decision. */
   add(started: AnswerCall, { id, name, arguments: text }: CallPart): void {
     if (!(started instanceof OpenCall) || !started.isOpen) return;
     started.id ??= id;
@@ -122,17 +122,17 @@ export class AnswerCalls {
     if (!(started instanceof OpenCall) || !started.isOpen) return;
     started.isOpen = false;
     this.#open.delete(started);
-    const { fact, verdict } = started;
-    if (verdict === 'hold') this.#heldLength -= started.length;
-    const text = verdict === 'remove' ? null : (whole ?? started.text());
+    const { fact, decision } = started;
+    if (decision === 'hold') this.#heldLength -= started.length;
+    const text = decision === 'remove' ? null : (whole ?? started.text());
     started.pieces = [];
     if (fact === null) {
       // Without a name it is not a call that an agent could run.
-      started.verdict = 'pass';
+      started.decision = 'pass';
       return;
     }
     if (text !== null && text.length <= MAX_ARGUMENTS) fact.arguments = argumentsOf(text);
-    if (verdict === 'hold') {
+    if (decision === 'hold') {
       const isPassed = fact.arguments !== null && this.#judge(fact) === 'pass';
       this.#settle(started, isPassed ? 'pass' : 'remove');
     }
@@ -154,12 +154,12 @@ export class AnswerCalls {
     if (name === null) return NOT_A_CALL;
     const fact: ToolCall = { id, name, arguments: text };
     if (this.facts.length < MAX_CALLS) this.facts.push(fact);
-    const verdict = this.#judge(fact);
+    const decision = this.#judge(fact);
     this.#list(fact);
-    if (verdict === 'pass') return { ...NOT_A_CALL, id, name };
+    if (decision === 'pass') return { ...NOT_A_CALL, id, name };
     this.#isChanging = true;
     if (this.removed.length < MAX_CALLS) this.removed.push(fact);
-    return { ...NOT_A_CALL, id, name, verdict: 'remove' };
+    return { ...NOT_A_CALL, id, name, decision: 'remove' };
   }
 
   /** Keeps the arguments of the call in the list, unless the list is too long. */
@@ -176,23 +176,23 @@ export class AnswerCalls {
       this.facts.push(call.fact);
     }
     call.fact.name = call.name;
-    if (call.verdict !== 'remove') this.#settle(call, this.#judge(call.fact));
+    if (call.decision !== 'remove') this.#settle(call, this.#judge(call.fact));
   }
 
-  #settle(call: OpenCall, verdict: CallVerdict): void {
-    if (call.isOpen && call.verdict === 'hold' && verdict !== 'hold') this.#heldLength -= call.length;
-    if (call.isOpen && call.verdict !== 'hold' && verdict === 'hold') this.#heldLength += call.length;
-    call.verdict = verdict;
-    this.#isChanging ||= verdict !== 'pass';
-    if (verdict !== 'remove') return;
+  #settle(call: OpenCall, decision: CallDecision): void {
+    if (call.isOpen && call.decision === 'hold' && decision !== 'hold') this.#heldLength -= call.length;
+    if (call.isOpen && call.decision !== 'hold' && decision === 'hold') this.#heldLength += call.length;
+    call.decision = decision;
+    this.#isChanging ||= decision !== 'pass';
+    if (decision !== 'remove') return;
     call.pieces = null;
     if (call.fact !== null) this.removed.push(call.fact);
   }
 
   #keep(call: OpenCall, text: string): void {
-    if (call.verdict === 'remove') return;
+    if (call.decision === 'remove') return;
     call.length += text.length;
-    if (call.verdict === 'hold') {
+    if (call.decision === 'hold') {
       this.#heldLength += text.length;
       call.pieces?.push(text);
       if (this.#heldLength > MAX_ARGUMENTS) this.#release(call);
@@ -204,13 +204,14 @@ export class AnswerCalls {
   }
 
   #release(call: OpenCall): void {
-    if (call.verdict === 'hold') this.#settle(call, call.fact === null ? 'pass' : 'remove');
+    if (call.decision === 'hold') this.#settle(call, call.fact === null ? 'pass' : 'remove');
   }
 }
 
 /** Whether the message has to replace the calls: calls were removed, and none is left. */
 export function isNoneLeft(calls: readonly AnswerCall[]): boolean {
   return (
-    calls.some(({ verdict }) => verdict === 'remove') && calls.every(({ verdict }) => verdict === 'remove')
+    calls.some(({ decision }) => decision === 'remove') &&
+    calls.every(({ decision }) => decision === 'remove')
   );
 }

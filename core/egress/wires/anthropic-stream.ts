@@ -74,7 +74,7 @@ export class AnthropicEditor implements StreamEditor {
   write(event: Json, [call]: readonly AnswerCall[]): readonly Json[] | null {
     const type = stringAt(event, 'type') ?? '';
     const index = indexAt(event);
-    if (call?.verdict === 'remove') {
+    if (call?.decision === 'remove') {
       this.#positions.drop();
       return [];
     }

@@ -87,7 +87,7 @@ function read(
       isComplete: stringAt(body, 'stop_reason') !== null,
     },
     calls,
-    content: blocks.filter((_, index) => judged[index]?.verdict !== 'remove'),
+    content: blocks.filter((_, index) => judged[index]?.decision !== 'remove'),
     isNoneLeft: isNoneLeft(judged.filter((call) => call !== null)),
   };
 }

@@ -153,7 +153,7 @@ export class ChatEditor implements StreamEditor {
   /** A new call ends the call before it, unless the fragments of several calls alternate. */
   #start(state: Choice, part: CallPart): AnswerCall {
     const { last } = state;
-    if (last?.verdict === 'hold' && last.isWhole()) this.calls.finish(last);
+    if (last?.decision === 'hold' && last.isWhole()) this.calls.finish(last);
     const call = this.calls.start(part);
     if (state.calls.at(-1) !== call) state.calls.push(call);
     return call;
@@ -238,7 +238,7 @@ function deltaWithout(delta: Json, state: Choice, calls: Iterator<AnswerCall, un
     const isChanged = kept.length !== entries.length || kept.some((entry, index) => entry !== entries[index]);
     if (isChanged) edited = kept.length === 0 ? without(delta, 'tool_calls') : { ...delta, tool_calls: kept };
   }
-  if (recordAt(delta, 'function_call') === null || nextOf(calls).verdict === 'pass') return edited;
+  if (recordAt(delta, 'function_call') === null || nextOf(calls).decision === 'pass') return edited;
   return without(edited, 'function_call');
 }
 
@@ -248,7 +248,7 @@ function nextOf(calls: Iterator<AnswerCall, undefined>): AnswerCall {
 
 /** []: removed. */
 function fragmentOf(entry: unknown, call: AnswerCall, state: Choice): unknown[] {
-  if (call.verdict === 'remove') {
+  if (call.decision === 'remove') {
     state.positions.drop();
     return [];
   }

@@ -123,12 +123,12 @@ function stripChoice(choice: Json, calls: AnswerCalls, text: string): Json {
   const message = recordAt(choice, 'message');
   const entries = listAt(message, 'tool_calls') ?? [];
   const legacy = recordAt(message, 'function_call');
-  const verdicts = entries.map((entry) => judged(calls, entry)?.verdict ?? 'pass');
+  const decisions = entries.map((entry) => judged(calls, entry)?.decision ?? 'pass');
   const ofLegacy = legacy === null ? null : judged(calls, legacy);
-  if (message === null || (!verdicts.includes('remove') && ofLegacy?.verdict !== 'remove')) return choice;
-  const kept = entries.filter((_, index) => verdicts[index] === 'pass');
+  if (message === null || (!decisions.includes('remove') && ofLegacy?.decision !== 'remove')) return choice;
+  const kept = entries.filter((_, index) => decisions[index] === 'pass');
   const others = without(without(message, 'tool_calls'), 'function_call');
-  const isLegacyLeft = ofLegacy?.verdict === 'pass';
+  const isLegacyLeft = ofLegacy?.decision === 'pass';
   if (kept.length === 0 && !isLegacyLeft)
     return {
       ...choice,

@@ -51,7 +51,7 @@ export class CohereEditor implements StreamEditor {
   write(event: Json, [call]: readonly AnswerCall[]): readonly Json[] | null {
     const type = stringAt(event, 'type') ?? '';
     const index = indexAt(event);
-    if (call?.verdict === 'remove') {
+    if (call?.decision === 'remove') {
       this.#positions.drop();
       return [];
     }

@@ -51,7 +51,7 @@ function read(
       isComplete: stringAt(body, 'finish_reason') !== null,
     },
     calls,
-    kept: entries.filter((_, index) => judged[index]?.verdict !== 'remove'),
+    kept: entries.filter((_, index) => judged[index]?.decision !== 'remove'),
     isNoneLeft: isNoneLeft(judged.filter((call) => call !== null)),
   };
 }

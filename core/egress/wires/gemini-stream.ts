@@ -1,5 +1,5 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
-import type { CallVerdict, Json } from '../model-wire.ts';
+import type { CallDecision, Json } from '../model-wire.ts';
 import { MAX_ARGUMENTS, NOT_A_CALL, type AnswerCall, type AnswerCalls } from './answer-calls.ts';
 import { argumentsOf, indexAt, listAt, nameAt, recordAt, recordsAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
@@ -11,7 +11,7 @@ const MAX_CANDIDATES = 256;
 
 interface Candidate {
   /** Of its calls that ended. */
-  verdicts: Set<CallVerdict>;
+  decisions: Set<CallDecision>;
   /** The call that continues in the next part. */
   open: { call: AnswerCall; parts: PartialArguments } | null;
   isFinished: boolean;
@@ -66,7 +66,7 @@ export class GeminiEditor implements StreamEditor {
     const known = this.#candidates.get(index);
     if (known !== undefined) return known;
     const created: Candidate = {
-      ...{ verdicts: new Set<CallVerdict>(), open: null, signature: null },
+      ...{ decisions: new Set<CallDecision>(), open: null, signature: null },
       ...{ isFinished: false, isReplaced: false },
     };
     this.#candidates.set(index, created);
@@ -93,7 +93,7 @@ export class GeminiEditor implements StreamEditor {
         name,
         arguments: text,
       });
-      state.verdicts.add(call.verdict);
+      state.decisions.add(call.decision);
       return call;
     }
     const call = this.calls.start({ id: nameAt(part, 'id'), name, arguments: null }, false);
@@ -106,7 +106,7 @@ export class GeminiEditor implements StreamEditor {
     if (state.open === null) return NOT_A_CALL;
     const { call, parts } = state.open;
     // The arguments of a removed call are not needed.
-    if (call.verdict !== 'remove') parts.add(part);
+    if (call.decision !== 'remove') parts.add(part);
     if (own(part, 'willContinue') !== true) this.#end(state);
     return call;
   }
@@ -116,7 +116,7 @@ export class GeminiEditor implements StreamEditor {
     const { call, parts } = state.open;
     state.open = null;
     this.calls.finish(call, parts.text());
-    state.verdicts.add(call.verdict);
+    state.decisions.add(call.decision);
   }
 
   /** null: only removed calls were in it. */
@@ -126,8 +126,11 @@ export class GeminiEditor implements StreamEditor {
     const parts = listAt(content, 'parts') ?? [];
     const kept = parts.flatMap((part) => partWith(part, state, calls));
     const isLast = this.#isWhole || stringAt(candidate, 'finishReason') !== null;
-    const verdicts = new Set([...state.verdicts, ...(state.open === null ? [] : [state.open.call.verdict])]);
-    const isNoneLeft = verdicts.has('remove') && !verdicts.has('pass');
+    const decisions = new Set([
+      ...state.decisions,
+      ...(state.open === null ? [] : [state.open.call.decision]),
+    ]);
+    const isNoneLeft = decisions.has('remove') && !decisions.has('pass');
     if (isLast && isNoneLeft && !state.isReplaced) {
       state.isReplaced = true;
       kept.push({ text: this.#message });
@@ -145,9 +148,9 @@ const callIn = (part: unknown): Json | null => (isRecord(part) ? recordAt(part, 
 /** []: removed. */
 function partWith(part: unknown, state: Candidate, calls: Iterator<AnswerCall, undefined>): unknown[] {
   if (!isRecord(part) || callIn(part) === null) return [part];
-  const { verdict } = calls.next().value ?? NOT_A_CALL;
+  const { decision } = calls.next().value ?? NOT_A_CALL;
   const ofPart = stringAt(part, 'thoughtSignature');
-  if (verdict === 'remove') {
+  if (decision === 'remove') {
     state.signature ??= ofPart;
     return [];
   }

@@ -4,7 +4,7 @@ import { diceOf, oneOf } from '../../../testing/dice.ts';
 import { SEED } from '../../../testing/seed.ts';
 import { VENDORS, type CallWire, type VendorAnswer } from '../../../testing/vendor-streams.ts';
 import { isRecord, jsonOf } from '../../untrusted/fields.ts';
-import type { CallVerdict, Frame, Json, JudgeCall } from '../model-wire.ts';
+import type { CallDecision, Frame, Json, JudgeCall } from '../model-wire.ts';
 import { createLineFrames, createSseFrames } from '../sse-frames.ts';
 import { WIRE_OF } from './wire-of.ts';
 
@@ -113,14 +113,14 @@ function judgeOf(dice: Dice): Judge {
   const forbidden = new Set(dice() < 0.3 ? [] : TOOLS.filter(() => dice() < 0.4));
   const [holds, needsInput] = [dice() < 0.5, dice() < 0.3];
   const denied = { count: 0 };
-  const decided = (name: string, input: string | null): CallVerdict => {
+  const decided = (name: string, input: string | null): CallDecision => {
     const isForbidden = [...forbidden].some((each) => name.includes(each));
     return isForbidden || (needsInput && input?.includes('"n":2') === true) ? 'remove' : 'pass';
   };
   const judge: JudgeCall = ({ name, arguments: input }) => {
-    const verdict = input === null && (holds || needsInput) ? 'hold' : decided(name, input);
-    if (verdict === 'remove') denied.count += 1;
-    return verdict;
+    const decision = input === null && (holds || needsInput) ? 'hold' : decided(name, input);
+    if (decision === 'remove') denied.count += 1;
+    return decision;
   };
   return { judge, forbidden, denied };
 }

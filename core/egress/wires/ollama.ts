@@ -87,7 +87,7 @@ function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelW
   const { calls, ofEntries } = read(body, judge);
   const { removed } = calls;
   if (removed.length === 0) return null;
-  const kept = entriesOf(body).filter((_, index) => ofEntries[index]?.verdict !== 'remove');
+  const kept = entriesOf(body).filter((_, index) => ofEntries[index]?.decision !== 'remove');
   const left = messageWith(body, kept);
   const content = isNoneLeft(ofEntries) ? contentWith(own(left, 'content'), message) : own(left, 'content');
   return { body: { ...body, message: { ...left, content } }, removed };
@@ -103,7 +103,7 @@ class OllamaEditor implements StreamEditor {
   readonly calls: AnswerCalls;
   readonly facts = noFacts();
   readonly #message: string;
-  readonly #verdicts = new Set<string>();
+  readonly #decisions = new Set<string>();
   readonly #positions = new Renumbering();
   #isReplaced = false;
 
@@ -124,7 +124,7 @@ class OllamaEditor implements StreamEditor {
       const call = judged(this.calls, entry);
       const index = positionOf(entry);
       if (index !== null && !this.isChanging) this.#positions.begin(index);
-      this.#verdicts.add(call.verdict);
+      this.#decisions.add(call.decision);
       return call;
     });
   }
@@ -135,7 +135,7 @@ class OllamaEditor implements StreamEditor {
     const isSame = kept.length === entries.length && kept.every((entry, index) => entry === entries[index]);
     const changed = isSame ? event : { ...event, message: messageWith(event, kept) };
     const isLast = own(event, 'done') === true;
-    const isNone = this.#verdicts.has('remove') && !this.#verdicts.has('pass');
+    const isNone = this.#decisions.has('remove') && !this.#decisions.has('pass');
     if (isLast && isNone && !this.#isReplaced) {
       this.#isReplaced = true;
       return [this.#textEvent(event), changed];
@@ -148,7 +148,7 @@ class OllamaEditor implements StreamEditor {
 
   /** []: removed. */
   #kept(entry: unknown, call: AnswerCall | undefined): unknown[] {
-    if (call?.verdict === 'remove') {
+    if (call?.decision === 'remove') {
       this.#positions.drop();
       return [];
     }

@@ -42,7 +42,7 @@ export function outputWithout(
   output: readonly unknown[],
   calls: readonly (AnswerCall | null)[],
 ): readonly unknown[] {
-  return output.filter((_, index) => calls[index]?.verdict !== 'remove');
+  return output.filter((_, index) => calls[index]?.decision !== 'remove');
 }
 
 /** An item with the message, for the output. */

@@ -64,7 +64,7 @@ export class ResponsesEditor implements StreamEditor {
     const response = recordAt(event, 'response');
     if (response !== null) return this.#writeResponse(event, response, calls);
     const index = indexAt(event, 'output_index');
-    if (calls[0]?.verdict === 'remove') {
+    if (calls[0]?.decision === 'remove') {
       this.#positions.drop();
       return [];
     }

@@ -36,7 +36,7 @@ export function noFacts(): Omit<ModelAnswer, 'toolCalls'> {
 
 const NO_CALLS: readonly AnswerCall[] = [];
 
-interface Held {
+interface BufferedFrame {
   frame: Frame;
   event: Json | null;
   calls: readonly AnswerCall[];
@@ -51,7 +51,7 @@ const DONE = '[DONE]';
  */
 export function createStreamFilter(editor: StreamEditor): StreamFilter {
   const { calls, facts } = editor;
-  let queue: Held[] = [];
+  let queue: BufferedFrame[] = [];
   let heldBytes = 0;
   const repetitions = new Repetitions();
 
@@ -63,7 +63,7 @@ export function createStreamFilter(editor: StreamEditor): StreamFilter {
     return [repeated.edit === null ? frame : frameLike(frame, repeated.edit(data), event)];
   };
 
-  const written = ({ frame, event, calls: ofEvent }: Held): readonly Frame[] => {
+  const written = ({ frame, event, calls: ofEvent }: BufferedFrame): readonly Frame[] => {
     const data = frame.data ?? '';
     const events =
       event === null || !editor.isChanging ? null : editor.write(exactJson(event, data), ofEvent, data);
@@ -83,7 +83,7 @@ export function createStreamFilter(editor: StreamEditor): StreamFilter {
       const again = passedAgain(frame);
       if (again !== null) return again;
       const event = eventOf(frame);
-      const held: Held = { frame, event, calls: event === null ? NO_CALLS : editor.read(event) };
+      const held: BufferedFrame = { frame, event, calls: event === null ? NO_CALLS : editor.read(event) };
       if (frame.data !== null) {
         const isRepeatable = event !== null && held.calls.length === 0 && repetitions.areExpected;
         const repetition = isRepeatable ? (editor.repetition?.(event, frame.data) ?? null) : null;
@@ -114,7 +114,7 @@ export function createStreamFilter(editor: StreamEditor): StreamFilter {
   };
 }
 
-const isHeld = ({ verdict }: AnswerCall): boolean => verdict === 'hold';
+const isHeld = ({ decision }: AnswerCall): boolean => decision === 'hold';
 
 function eventOf({ data }: Frame): Json | null {
   // A text that is not JSON costs an exception, which every stream of OpenAI would have.

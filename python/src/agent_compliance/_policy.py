@@ -57,7 +57,7 @@ class PolicyUnavailable(Exception):
     """The policy engine gave no verdict. Raised only with `fail_closed`."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"no verdict from the policy engine: {reason}")
+        super().__init__(f"no decision from the policy engine: {reason}")
         self.reason = reason
 
 

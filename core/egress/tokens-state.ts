@@ -1,14 +1,14 @@
 import type { EgressFacts } from '../facts/egress-facts.ts';
-import type { Verdict } from './verdict.ts';
+import type { MatrixState } from './matrix-state.ts';
 
 /** Share by which reported tokens may differ from observed tokens. */
 const TOKEN_TOLERANCE = 0.05;
 
 /** Compares the reported with the observed tokens of the same requests. */
-export function tokensVerdict(
+export function tokensState(
   { tokens, reportedTokens }: Pick<EgressFacts, 'tokens' | 'reportedTokens'>,
   part: 'prompt' | 'completion',
-): Verdict {
+): MatrixState {
   if (reportedTokens === null) return 'unknown';
   const difference = reportedTokens[part] - tokens[part];
   if (Math.abs(difference) <= TOKEN_TOLERANCE * tokens[part]) return 'match';

@@ -3,7 +3,7 @@ import type { VERDICTS } from '../shapes/values.ts';
 /** null: cannot be known. */
 export type Known = boolean | null;
 
-export type Verdict = (typeof VERDICTS)[number];
+export type MatrixState = (typeof VERDICTS)[number];
 
 export interface Compared {
   declared: Known;
@@ -13,10 +13,10 @@ export interface Compared {
 
 type By<T> = Readonly<Record<'true' | 'false' | 'null', T>>;
 
-const UNKNOWN: By<Verdict> = { true: 'unknown', false: 'unknown', null: 'unknown' };
+const UNKNOWN: By<MatrixState> = { true: 'unknown', false: 'unknown', null: 'unknown' };
 
 /** By declared, reported and observed. What is not known contradicts nothing. */
-const TABLE: By<By<By<Verdict>>> = {
+const TABLE: By<By<By<MatrixState>>> = {
   true: {
     true: { true: 'match', false: 'misreported', null: 'match' },
     false: { true: 'unreported', false: 'never-seen', null: 'never-seen' },
@@ -30,6 +30,6 @@ const TABLE: By<By<By<Verdict>>> = {
   null: { true: UNKNOWN, false: UNKNOWN, null: UNKNOWN },
 };
 
-export function verdictOf({ declared, reported, observed }: Compared): Verdict {
+export function stateOf({ declared, reported, observed }: Compared): MatrixState {
   return TABLE[`${declared}`][`${reported}`][`${observed}`];
 }

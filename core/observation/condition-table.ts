@@ -2,7 +2,7 @@ import type { Verdict } from '../shapes/verdict.ts';
 import type { Condition, ConditionType } from '../shapes/condition.ts';
 
 /** One row of the truth table of a condition. The reference page is generated from these rows. */
-export interface VerdictRow<I> {
+export interface TableRow<I> {
   status: Condition['status'];
   reason: string;
   /** Description for the reference page. */
@@ -16,14 +16,14 @@ export interface VerdictRow<I> {
 export interface ConditionTable<I> {
   type: ConditionType;
   meaning: string;
-  rows: readonly VerdictRow<I>[];
+  rows: readonly TableRow<I>[];
 }
 
 /** For the last row of a table. */
 export const always = (): boolean => true;
 
 /** The verdict of the first row that holds. Throws if no row holds. */
-export function verdictOf<I>({ type, rows }: Pick<ConditionTable<I>, 'type' | 'rows'>, input: I): Verdict {
+export function stateOf<I>({ type, rows }: Pick<ConditionTable<I>, 'type' | 'rows'>, input: I): Verdict {
   const row = rows.find((each) => each.holds(input));
   if (row === undefined) throw new Error(`no row of condition ${type} holds`);
   return { status: row.status, reason: row.reason, message: row.message(input) };

@@ -1,7 +1,7 @@
 import type { Holder, LoadLimits } from './load-limits.ts';
 
 /** Tracks whether a side of one exchange is stuck: its response or its request body. */
-export class Stuck implements Holder {
+export class StalledPeer implements Holder {
   /** true: the memory of this exchange is already reserved. */
   hasRoom = false;
   readonly shed: () => void;

@@ -2,8 +2,8 @@ import type { Outcome } from '../behavior/audit-entry.ts';
 import type { PolicyAnswer } from './engine.ts';
 import type { PolicyMode } from '../shapes/values.ts';
 
-/** The policy verdict on one response. */
-export interface Verdict {
+/** The policy decision on one response. */
+export interface Decision {
   outcome: Outcome;
   /** Denial reasons; empty: not denied. A response that passes lists them in its head. */
   denials: readonly string[];
@@ -11,12 +11,12 @@ export interface Verdict {
   blocks: boolean;
 }
 
-/** The verdict on a response that no engine with the rules of the agent has evaluated. */
-export const NOT_EVALUATED: Verdict = { outcome: 'notEvaluated', denials: [], blocks: false };
-const FAIL_OPEN: Verdict = { outcome: 'failOpen', denials: [], blocks: false };
+/** The decision on a response that no engine with the rules of the agent has evaluated. */
+export const NOT_EVALUATED: Decision = { outcome: 'notEvaluated', denials: [], blocks: false };
+const FAIL_OPEN: Decision = { outcome: 'failOpen', denials: [], blocks: false };
 
 /** In the mode `off`, responses are not evaluated. */
-export function verdictOf(answer: PolicyAnswer, mode: Exclude<PolicyMode, 'off'>): Verdict {
+export function decisionOf(answer: PolicyAnswer, mode: Exclude<PolicyMode, 'off'>): Decision {
   if (answer.state === 'unreachable') return FAIL_OPEN;
   if (answer.state === 'not-loaded') return NOT_EVALUATED;
   const { denials } = answer;

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { verdictOf, type Known, type Verdict } from './verdict.ts';
+import { stateOf, type Known, type MatrixState } from './matrix-state.ts';
 import { VERDICTS } from '../shapes/values.ts';
 
 /** Every combination of declared, reported and observed (`+` true, `-` false, `?` not known). */
-const TABLE: Readonly<Record<string, Verdict>> = {
+const TABLE: Readonly<Record<string, MatrixState>> = {
   '+++': 'match',
   '++-': 'misreported',
   '++?': 'match',
@@ -37,7 +37,7 @@ const KNOWN: Readonly<Record<string, Known>> = { '+': true, '-': false, '?': nul
 
 test.each(Object.entries(TABLE))('%s: %s', (signs, verdict) => {
   const [declared = null, reported = null, observed = null] = [...signs].map((sign) => KNOWN[sign] ?? null);
-  expect(verdictOf({ declared, reported, observed })).toBe(verdict);
+  expect(stateOf({ declared, reported, observed })).toBe(verdict);
 });
 
 test('the table has every combination and every verdict', () => {

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../core/behavior/audit-entry.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { JudgeCall, ModelAnswer, ToolCall } from '../../core/egress/model-wire.ts';
-import type { EgressVerdict } from '../policy/policy-evaluator.ts';
+import type { EgressDecision } from '../policy/policy-evaluator.ts';
 import { outcomeOf, strongest, type EgressPolicy } from './egress-policy.ts';
 
 /** Different tools whose calls in one answer are evaluated. A model cannot call more tools than a request offers. */
@@ -14,15 +14,15 @@ interface Subject {
   isInvalid: boolean | null;
 }
 
-/** The verdicts on the tool calls of one answer. Each tool is evaluated once. */
-export class ToolVerdicts {
+/** The decisions on the tool calls of one answer. Each tool is evaluated once. */
+export class ToolDecisions {
   /** Denial reasons, each once. */
   readonly violations = new Set<string>();
   outcome: Outcome = 'notEvaluated';
   readonly #policy: EgressPolicy;
   readonly #lane: Lane;
   readonly #userConfirmed: () => boolean | undefined;
-  readonly #verdicts = new Map<string, EgressVerdict>();
+  readonly #decisions = new Map<string, EgressDecision>();
   #pending: Promise<void>[] = [];
 
   /** `userConfirmed`: whether the user confirmed the actions of the agent's current request, as far as the agent reported it. */
@@ -39,8 +39,8 @@ export class ToolVerdicts {
     const subject = this.#subjectOf(call);
     if (subject === null) return 'hold';
     this.#evaluate(subject);
-    const verdict = this.#verdicts.get(keyOf(subject));
-    const isDenied = verdict === undefined || verdict.violations.length > 0;
+    const decision = this.#decisions.get(keyOf(subject));
+    const isDenied = decision === undefined || decision.violations.length > 0;
     return isDenied ? 'remove' : 'pass';
   };
 
@@ -77,10 +77,10 @@ export class ToolVerdicts {
 
   #evaluate(subject: Subject): void {
     const key = keyOf(subject);
-    if (this.#verdicts.has(key) || this.#verdicts.size >= MAX_TOOLS) return;
+    if (this.#decisions.has(key) || this.#decisions.size >= MAX_TOOLS) return;
     const { name, isInvalid } = subject;
     const confirmed = this.#userConfirmed();
-    const verdict = this.#policy.evaluate(
+    const decision = this.#policy.evaluate(
       {
         request_type: 'egress_tool_call',
         tools: [name],
@@ -89,19 +89,19 @@ export class ToolVerdicts {
       },
       this.#lane,
     );
-    if (!(verdict instanceof Promise)) {
-      this.#known(key, verdict);
+    if (!(decision instanceof Promise)) {
+      this.#known(key, decision);
       return;
     }
     // Known as pending, so that the same tool is not evaluated twice.
-    this.#verdicts.set(key, { violations: [], state: 'none' });
-    this.#pending.push(verdict.then((late) => this.#known(key, late)));
+    this.#decisions.set(key, { violations: [], state: 'none' });
+    this.#pending.push(decision.then((late) => this.#known(key, late)));
   }
 
-  #known(key: string, verdict: EgressVerdict): void {
-    this.#verdicts.set(key, verdict);
-    this.outcome = strongest(this.outcome, outcomeOf(verdict));
-    for (const reason of verdict.violations) this.violations.add(reason);
+  #known(key: string, decision: EgressDecision): void {
+    this.#decisions.set(key, decision);
+    this.outcome = strongest(this.outcome, outcomeOf(decision));
+    for (const reason of decision.violations) this.violations.add(reason);
   }
 }
 
