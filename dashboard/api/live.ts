@@ -1,5 +1,3 @@
-import { StreamReader } from '../../core/usage/sse-data.ts';
-import { SSE } from '../../core/usage/sse-format.ts';
 import { backoffMs } from './backoff.ts';
 import { getStream } from './client.ts';
 import { onReachable, reachable } from './reachable.ts';
@@ -15,7 +13,7 @@ export interface StreamHandlers {
 const SILENCE_MS = 45_000;
 /** A tab that is hidden for this time is disconnected, so that it costs the server nothing. */
 const HIDDEN_MS = 60_000;
-/** A longer event is skipped. */
+/** A longer event ends the connection. */
 const MAX_EVENT_LENGTH = 2 ** 26;
 
 /**
@@ -46,14 +44,7 @@ async function read(path: string, handlers: StreamHandlers, stopped: AbortSignal
   const given = new AbortController();
   const watch = watchConnection(() => given.abort());
   let wasLive = false;
-  const onData = (data: string, event: string | null): void => {
-    if (event === 'ready') {
-      wasLive = true;
-      handlers.onState('live');
-    }
-    handlers.onEvent(event ?? 'message', data);
-  };
-  const events = new StreamReader(SSE, { onData }, MAX_EVENT_LENGTH);
+  let rest = '';
   try {
     const body = await getStream(path, AbortSignal.any([stopped, given.signal]));
     const reader = body.getReader();
@@ -62,7 +53,18 @@ async function read(path: string, handlers: StreamHandlers, stopped: AbortSignal
       const { done, value } = await reader.read();
       if (done) return wasLive;
       watch.received();
-      events.write(decoder.decode(value, { stream: true }));
+      const parts = (rest + decoder.decode(value, { stream: true })).split('\n\n');
+      rest = parts.pop() ?? '';
+      if (rest.length > MAX_EVENT_LENGTH) return wasLive;
+      for (const part of parts) {
+        const [event, data] = [fieldOf(part, 'event'), fieldOf(part, 'data')];
+        if (event === undefined || data === undefined) continue;
+        if (event === 'ready') {
+          wasLive = true;
+          handlers.onState('live');
+        }
+        handlers.onEvent(event, data);
+      }
     }
   } catch {
     // A connection ends with an error in many ways; each of them leads to the next attempt.
@@ -72,6 +74,13 @@ async function read(path: string, handlers: StreamHandlers, stopped: AbortSignal
     given.abort();
   }
 }
+
+/** A field of one event of our own server, whose fields are one line each (runtime/event-stream.ts). */
+const fieldOf = (part: string, name: 'event' | 'data'): string | undefined =>
+  part
+    .split('\n')
+    .find((line) => line.startsWith(`${name}: `))
+    ?.slice(name.length + 2);
 
 /** Calls `giveUp` when nothing arrives for too long, or when the page is hidden for too long. */
 function watchConnection(giveUp: () => void): { received(): void; end(): void } {
