@@ -56,7 +56,7 @@ soak: export SOAK := 1
 soak: dist/.built ## Run the long versions of the tests, with the promised times as limits: fault injection in the unit tests (FAULTS_LATE=), 500,000 pairs through both policy engines (PAIRS=), 100 rotations of certificates (ROTATIONS=), ten minutes of churn in a cluster (CHURN_SECONDS=), 10,000 heartbeats while the control plane and PostgreSQL are killed, outages, scale, all clients and frameworks; about an hour
 	@echo "SEED=$$SEED"
 	@e2e/cluster/build.sh && e2e/images/build.sh
-	@npm run --silent test:unit -- --findRelatedTests testing/seed.ts
+	@npm run --silent test:unit -- --findRelatedTests testing/random/seed.ts
 	@FAULTS=$$SEED FAULTS_LATE=$${FAULTS_LATE:-0.3} NODE_OPTIONS='--require "$(CURDIR)/testing/fault-injection.cjs"' npm run --silent test:unit
 	@PAIRS=$${PAIRS:-500000} REQUESTS=$${REQUESTS:-5000} STREAMS=$${STREAMS:-1000} BODY_MEGABYTES=$${BODY_MEGABYTES:-100} npm run --silent test:integration
 	@ROTATIONS=$${ROTATIONS:-100} STARTS=$${STARTS:-20} npm run --silent test:apiserver -- --testPathPatterns 'webhook/(any-pod|certificates/rotation|replicas)'

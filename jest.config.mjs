@@ -14,7 +14,7 @@ const common = {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': ['<rootDir>/scripts/jest-transform.mjs', {}] },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/testing/fixtures/scan/'],
-  setupFilesAfterEnv: ['<rootDir>/testing/watch-responses.ts'],
+  setupFilesAfterEnv: ['<rootDir>/testing/http/watch-responses.ts'],
 };
 const IGNORED = [
   '/node_modules/',

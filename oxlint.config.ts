@@ -99,7 +99,7 @@ export default defineConfig({
           'error',
           {
             name: 'fast-check',
-            message: 'Import it from testing/properties.ts, which sets the seed of the run.',
+            message: 'Import it from testing/random/properties.ts, which sets the seed of the run.',
           },
         ],
       },
@@ -159,7 +159,7 @@ export default defineConfig({
         'typescript/require-array-sort-compare': 'off',
       },
     },
-    { files: ['testing/properties.ts'], rules: { 'no-restricted-imports': 'off' } },
+    { files: ['testing/random/properties.ts'], rules: { 'no-restricted-imports': 'off' } },
     {
       files: ['scripts/**', 'examples/**', 'cli/**', 'bench/**', 'e2e/**'],
       rules: { 'no-console': 'off' },

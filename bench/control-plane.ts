@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { whyNoDebianServers } from '../testing/debian-server.ts';
+import { whyNoDebianServers } from '../testing/machine/debian-server.ts';
 import {
   CONTROL_PLANE_HELP,
   readControlPlaneOptions,

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { RULES } from '../core/audit/rules.ts';
 import type { Check } from '../core/shapes/health.ts';
-import { aHeartbeat } from '../testing/heartbeat.ts';
+import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
 import { quantile } from './report.ts';
 
 /** The interval of every agent, in seconds. */

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { debianServer } from '../testing/debian-server.ts';
+import { debianServer } from '../testing/machine/debian-server.ts';
 import { pin } from './processes.ts';
 import type { Prefix, Scenario } from './scenarios.ts';
 

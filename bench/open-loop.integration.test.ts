@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { TestServers } from '../testing/sockets.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import type { OpenLoop, OpenLoopResult } from './open-loop.ts';
 
 const BODY = '{"ok":true}';

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { whyNoDebianServers } from '../testing/debian-server.ts';
+import { whyNoDebianServers } from '../testing/machine/debian-server.ts';
 import { renderBars, judge, type Bar } from './bars.ts';
 import { prioritize, type Started } from './processes.ts';
 import type { Spread } from './report.ts';

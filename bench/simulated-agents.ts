@@ -7,7 +7,7 @@ import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, PODS } from '../kube/resources.ts';
 import { Semaphore } from '../kube/semaphore.ts';
-import { injectedSpec } from '../testing/injected-spec.ts';
+import { injectedSpec } from '../testing/cluster/injected-spec.ts';
 import { send, type Endpoint, type SimulatedAgent } from './heartbeats.ts';
 
 export const ADMIN_KEY = 'admin-key-of-the-benchmark';

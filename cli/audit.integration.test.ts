@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { RULE_IDS } from '../core/audit/rules.ts';
-import { COMMAND_BUNDLE, runBuiltCommand, type Ended } from '../testing/built-command.ts';
-import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
+import { COMMAND_BUNDLE, runBuiltCommand, type Ended } from '../testing/machine/built-command.ts';
+import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
 
 /** The built command against the real sidecar of the example agent, with evidence of each kind from real requests. */
 

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { run } from '../e2e/cluster/run.ts';
-import { COMMAND_BUNDLE, runBuiltCommand, type Ended } from '../testing/built-command.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
-import { whyNoOpa } from '../testing/opa.ts';
+import { COMMAND_BUNDLE, runBuiltCommand, type Ended } from '../testing/machine/built-command.ts';
+import { clusterBinary } from '../testing/machine/cluster-binary.ts';
+import { whyNoOpa } from '../testing/sidecar/opa.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
 
 const ROOT = dirname(import.meta.dirname);

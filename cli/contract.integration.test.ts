@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runBuiltCommand } from '../testing/built-command.ts';
+import { runBuiltCommand } from '../testing/machine/built-command.ts';
 
 /** The contract's command table and command rules, with the built command. The titles quote the contract. */
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { LanguageClient, type Position } from '../testing/language-client.ts';
+import { LanguageClient, type Position } from '../testing/machine/language-client.ts';
 import { FULL_MANIFEST, manifestText } from '../testing/manifests/manifest-text.ts';
 import { runCommandLine } from './program.ts';
 

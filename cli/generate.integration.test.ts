@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
-import { runBuiltCommand, type Ended } from '../testing/built-command.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
-import { KubernetesSchemas } from '../testing/kubernetes-schemas.ts';
+import { runBuiltCommand, type Ended } from '../testing/machine/built-command.ts';
+import { clusterBinary } from '../testing/machine/cluster-binary.ts';
+import { KubernetesSchemas } from '../testing/cluster/kubernetes-schemas.ts';
 import { FULL_MANIFEST, manifestText } from '../testing/manifests/manifest-text.ts';
-import { objectsOf, type ChartObject } from '../testing/rendered-chart.ts';
+import { objectsOf, type ChartObject } from '../testing/cluster/rendered-chart.ts';
 
 const VERSIONS = ['1.33', '1.36'];
 /** Values that Go templates, YAML 1.1 or Kubernetes names could misread. */

@@ -8,13 +8,13 @@ import {
   startRedis,
   whyNoDebianServers,
   type RunningServer,
-} from '../testing/debian-server.ts';
-import { holdDeadlines } from '../testing/held-deadlines.ts';
+} from '../testing/machine/debian-server.ts';
+import { holdDeadlines } from '../testing/time/held-deadlines.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
-import { until } from '../testing/until.ts';
-import { startQuestionRelay } from '../testing/question-relay.ts';
-import { TestServers } from '../testing/sockets.ts';
-import { stopProcess } from '../testing/stop-process.ts';
+import { until } from '../testing/time/until.ts';
+import { startQuestionRelay } from '../testing/http/question-relay.ts';
+import { TestServers } from '../testing/http/sockets.ts';
+import { stopProcess } from '../testing/machine/stop-process.ts';
 import { runCommandLine } from './program.ts';
 
 const MANIFEST = manifestText(`  requires:

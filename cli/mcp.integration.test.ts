@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { startAgentServers, type AgentServers } from '../testing/agent-servers.ts';
-import { COMMAND_BUNDLE } from '../testing/built-command.ts';
-import { COMPILE_CACHE } from '../testing/compile-cache.ts';
+import { startAgentServers, type AgentServers } from '../testing/sidecar/agent-servers.ts';
+import { COMMAND_BUNDLE } from '../testing/machine/built-command.ts';
+import { COMPILE_CACHE } from '../testing/machine/compile-cache.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
-import { McpTestClient } from '../testing/mcp-client.ts';
+import { McpTestClient } from '../testing/sidecar/mcp-client.ts';
 
 /** The built command over stdio, with the official client, a real sidecar and a real control plane. */
 

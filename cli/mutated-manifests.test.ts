@@ -14,11 +14,11 @@ import { parseManifest } from '../core/manifest/parse-manifest.ts';
 import { parsePath, positionsIn } from '../core/manifest/position.ts';
 import { migrate } from '../authoring/migrate/migrate.ts';
 import { policyFilesOf } from '../core/policy/generate.ts';
-import { diceOf } from '../testing/dice.ts';
+import { diceOf } from '../testing/random/dice.ts';
 import { FULL_MANIFEST, manifestText } from '../testing/manifests/manifest-text.ts';
-import { mutatedManifest } from '../testing/mutate-manifest.ts';
-import { IN_SOAK } from '../testing/real-time.ts';
-import { SEED } from '../testing/seed.ts';
+import { mutatedManifest } from '../testing/manifests/mutate-manifest.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
+import { SEED } from '../testing/random/seed.ts';
 import { agentsMdBlock, withAgentsMdBlock } from './agents-md.ts';
 import { runCommandLine } from './program.ts';
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { COMMAND_BUNDLE, runBuiltCommand } from '../testing/built-command.ts';
+import { COMMAND_BUNDLE, runBuiltCommand } from '../testing/machine/built-command.ts';
 
 const DIST = dirname(dirname(COMMAND_BUNDLE));
 

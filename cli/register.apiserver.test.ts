@@ -2,8 +2,8 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { runBuiltCommand, type Ended } from '../testing/built-command.ts';
-import { ProcessRig } from '../testing/process-rig.ts';
+import { runBuiltCommand, type Ended } from '../testing/machine/built-command.ts';
+import { ProcessRig } from '../testing/machine/process-rig.ts';
 import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 
 /** The built command against a real control plane, over HTTP and over TLS with a private CA. */

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { runBuiltCommand, type Ended } from '../testing/built-command.ts';
-import { stopProcess } from '../testing/stop-process.ts';
-import { manifestText } from '../testing/sidecar-rig.ts';
+import { runBuiltCommand, type Ended } from '../testing/machine/built-command.ts';
+import { stopProcess } from '../testing/machine/stop-process.ts';
+import { manifestText } from '../testing/sidecar/sidecar-rig.ts';
 
 /** An agent that calls its model once after it was probed, and ends with the response. */
 const AGENT = `

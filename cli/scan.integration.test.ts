@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseManifest } from '../core/manifest/parse-manifest.ts';
-import { runBuiltCommand } from '../testing/built-command.ts';
-import { startLlmVendor, streams, type LlmVendor } from '../testing/llm-vendor.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { runBuiltCommand } from '../testing/machine/built-command.ts';
+import { startLlmVendor, streams, type LlmVendor } from '../testing/sidecar/llm-vendor.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 
 let cwd: string;
 let vendor: LlmVendor;

@@ -6,7 +6,7 @@ import {
   startControlPlaneRig,
   type ControlPlaneRig,
   type RigResponse,
-} from '../testing/control-plane-rig.ts';
+} from '../testing/fleet/control-plane-rig.ts';
 import type { AgentKey } from './stores/store.ts';
 
 type Row = Record<string, unknown> & { agentName: string };

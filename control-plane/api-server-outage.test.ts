@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { silentLogger } from '../runtime/logger.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
 import { createApiServerOutage } from './api-server-outage.ts';
 
 test('logs one error when an outage begins and one line when it ends, for any number of failed requests', () => {

@@ -13,12 +13,12 @@ import {
   startPostgres,
   whyNoDebianServers,
   type RunningServer,
-} from '../testing/debian-server.ts';
-import { diceOf } from '../testing/dice.ts';
-import { aHeartbeat } from '../testing/heartbeat.ts';
-import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
-import { IN_SOAK } from '../testing/real-time.ts';
-import { SEED } from '../testing/seed.ts';
+} from '../testing/machine/debian-server.ts';
+import { diceOf } from '../testing/random/dice.ts';
+import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
+import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
+import { SEED } from '../testing/random/seed.ts';
 
 /** Each agent has one instance for each outcome: 300 accepted heartbeats, or 10,000 in `make soak`. */
 const [AGENTS, ACCEPTED_EACH, CRASHES] = IN_SOAK ? [20, 125, 40] : [5, 15, 3];

@@ -10,10 +10,10 @@ import {
   type RegisteredAgent,
   type RigRequest,
   type RigResponse,
-} from '../testing/control-plane-rig.ts';
-import { HOSTILE_SEGMENTS, hostileBodies, hostileQueries } from '../testing/hostile-requests.ts';
-import { ApiSchemas, operationsOf, type ApiDocument } from '../testing/open-api.ts';
-import { askRaw } from '../testing/proxy-rig.ts';
+} from '../testing/fleet/control-plane-rig.ts';
+import { HOSTILE_SEGMENTS, hostileBodies, hostileQueries } from '../testing/http/hostile-requests.ts';
+import { ApiSchemas, operationsOf, type ApiDocument } from '../testing/http/open-api.ts';
+import { askRaw } from '../testing/sidecar/proxy-rig.ts';
 import { createRegistrationTokens } from './auth/registration-token.ts';
 
 /** Bad input to every part of every operation of the document: the right status, and nothing is stored. */

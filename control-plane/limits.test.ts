@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { ADMIN_KEY, startControlPlaneRig, type ControlPlaneRig } from '../testing/control-plane-rig.ts';
-import { until } from '../testing/until.ts';
+import { ADMIN_KEY, startControlPlaneRig, type ControlPlaneRig } from '../testing/fleet/control-plane-rig.ts';
+import { until } from '../testing/time/until.ts';
 import { issueCa } from '../webhook/certificates/issue.ts';
 import { API_TIMEOUTS, apiLimits } from './connection-limits.ts';
 

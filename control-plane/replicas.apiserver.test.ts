@@ -13,12 +13,12 @@ import { deleteObject, expectOk, getObject } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, DEPLOYMENTS, PODS, REPLICA_SETS } from '../kube/resources.ts';
 import { startOperator, type Operator } from '../operator/start.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { diceOf } from '../testing/dice.ts';
-import { aHeartbeat } from '../testing/heartbeat.ts';
-import { injectedSpec } from '../testing/injected-spec.ts';
-import { configOf } from '../testing/operator-config.ts';
-import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
-import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
+import { diceOf } from '../testing/random/dice.ts';
+import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
+import { injectedSpec } from '../testing/cluster/injected-spec.ts';
+import { configOf } from '../testing/cluster/operator-config.ts';
+import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
+import { IN_SOAK, withinLimit } from '../testing/time/real-time.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const INSTANCES = 50;

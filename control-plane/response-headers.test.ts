@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createMetrics } from '../runtime/metrics.ts';
-import { ADMIN_KEY, startControlPlaneRig, type ControlPlaneRig } from '../testing/control-plane-rig.ts';
+import { ADMIN_KEY, startControlPlaneRig, type ControlPlaneRig } from '../testing/fleet/control-plane-rig.ts';
 import { controlPlaneRoutes } from './app.ts';
 import type { ControlPlaneContext } from './context.ts';
 

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { COMPILE_CACHE } from '../testing/compile-cache.ts';
-import { aHeartbeat } from '../testing/heartbeat.ts';
+import { COMPILE_CACHE } from '../testing/machine/compile-cache.ts';
+import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
 import { DATABASE_URL_FORM } from './stores/postgres/database-url.ts';
 
 let directory: string;

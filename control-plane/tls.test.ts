@@ -7,7 +7,7 @@ import { X509Certificate } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { listen, type Listener, type KeyPair } from '../runtime/http-listener.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
 import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 import { readKeyPair, reloadKeyPair } from './tls.ts';
 

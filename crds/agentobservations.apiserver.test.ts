@@ -12,7 +12,7 @@ import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, objectPath } from '../kube/resources.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
+import { clusterBinary } from '../testing/machine/cluster-binary.ts';
 
 const NAMESPACE = 'default';
 const COLLECTION = collectionPath(AGENT_OBSERVATIONS, NAMESPACE);

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { DOCUMENTED_PAGES } from '../testing/documented-commands.ts';
+import { DOCUMENTED_PAGES } from '../testing/documents/documented-commands.ts';
 import { EXAMPLE_ROWS } from '../testing/frameworks/example-rows.ts';
 
 const ROOT = dirname(import.meta.dirname);

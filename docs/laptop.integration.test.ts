@@ -7,9 +7,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { ChildServer } from '../testing/child-server.ts';
-import { blocksUnder, differencesFrom } from '../testing/documented-commands.ts';
-import { isListening } from '../testing/is-listening.ts';
+import { ChildServer } from '../testing/machine/child-server.ts';
+import { blocksUnder, differencesFrom } from '../testing/documents/documented-commands.ts';
+import { isListening } from '../testing/machine/is-listening.ts';
 
 const run = promisify(execFile);
 const ROOT = dirname(import.meta.dirname);

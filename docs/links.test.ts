@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { DOCUMENTED_PAGES } from '../testing/documented-commands.ts';
+import { DOCUMENTED_PAGES } from '../testing/documents/documented-commands.ts';
 
 const root = dirname(import.meta.dirname);
 const pages = DOCUMENTED_PAGES;

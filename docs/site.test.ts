@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { DOCUMENTED_PAGES } from '../testing/documented-commands.ts';
+import { DOCUMENTED_PAGES } from '../testing/documents/documented-commands.ts';
 import { isExcluded, SIDEBAR } from './site/pages.ts';
 
 const ROOT = dirname(import.meta.dirname);

@@ -15,11 +15,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { userEnvironment } from '../testing/consumer-project.ts';
-import { blocksIn } from '../testing/documented-commands.ts';
-import { startNpmRegistry } from '../testing/npm-registry.ts';
-import { IN_SOAK } from '../testing/real-time.ts';
-import { TypedShell } from '../testing/typed-shell.ts';
+import { userEnvironment } from '../testing/machine/consumer-project.ts';
+import { blocksIn } from '../testing/documents/documented-commands.ts';
+import { startNpmRegistry } from '../testing/machine/npm-registry.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
+import { TypedShell } from '../testing/machine/typed-shell.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const PAGE = join(ROOT, 'docs/guide/start.md');

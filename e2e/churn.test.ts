@@ -2,7 +2,7 @@
 // product. At the end every observation must match the cluster, without superfluous Events or writes. SEED repeats the order of
 // a run, CHURN_SECONDS is the duration.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { diceOf } from '../testing/dice.ts';
+import { diceOf } from '../testing/random/dice.ts';
 import {
   complaints,
   unrest,
@@ -10,16 +10,16 @@ import {
   worldOf,
   type World,
   type WorldItem,
-} from '../testing/cluster-snapshot.ts';
+} from '../testing/cluster/cluster-snapshot.ts';
 import {
   falseTransitions,
   historyOf,
   idleWrites,
   duplicateEvents,
   type History,
-} from '../testing/observation-history.ts';
-import { IN_SOAK } from '../testing/real-time.ts';
-import { SEED } from '../testing/seed.ts';
+} from '../testing/fleet/observation-history.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
+import { SEED } from '../testing/random/seed.ts';
 import { manifestOfMember, MEMBERS, serviceOf, workloadOf } from './churn/members.ts';
 import { querySidecars, misjudged } from './churn/reports.ts';
 import { performAction } from './churn/actions.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { IN_SOAK } from '../testing/real-time.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
 import { startCluster, startOwnCluster, type Cluster } from './cluster/cluster.ts';
 import { processesWith } from './cluster/processes.ts';
 

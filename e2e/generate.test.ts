@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runBuiltCommand } from '../testing/built-command.ts';
+import { runBuiltCommand } from '../testing/machine/built-command.ts';
 import { manifestOf } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, TEST_MS, type Kubectl } from './kubectl.ts';

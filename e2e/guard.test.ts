@@ -6,7 +6,7 @@ import { startCluster, type Cluster } from './cluster/cluster.ts';
 import { canKill, keepKilling, type Killer } from './container-killer.ts';
 import { eventually, kubectlOf, TEST_MS, type Kubectl, type KubeObject } from './kubectl.ts';
 import { installProduct, leave, RELEASE, SYSTEM_NAMESPACE } from './product.ts';
-import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
+import { IN_SOAK, withinLimit } from '../testing/time/real-time.ts';
 
 jest.setTimeout(TEST_MS);
 

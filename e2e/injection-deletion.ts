@@ -2,7 +2,7 @@
 // exits after the agent, and returns 0. Part of injection.test.ts, whose tests run while these scenarios wait.
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { manifestConfigMap, manifestOf } from './agent-workload.ts';
-import { IN_SOAK } from '../testing/real-time.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, type Kubectl, type KubeObject } from './kubectl.ts';
 import {

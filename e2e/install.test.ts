@@ -9,8 +9,8 @@ import { agentWorkload, BRING_BACK, manifestConfigMap, manifestOf, TAKE_DOWN } f
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import type { RunResult } from './cluster/run.ts';
 import { eventually, kubectlOf, TEST_MS, type Kubectl } from './kubectl.ts';
-import { COMMAND_BUNDLE } from '../testing/built-command.ts';
-import { documentedCommands } from '../testing/documented-commands.ts';
+import { COMMAND_BUNDLE } from '../testing/machine/built-command.ts';
+import { documentedCommands } from '../testing/documents/documented-commands.ts';
 import {
   ADMIN_KEY,
   HEARTBEAT_SECONDS,
@@ -22,7 +22,7 @@ import {
   SYSTEM_NAMESPACE,
   uninstallProduct,
 } from './product.ts';
-import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
+import { IN_SOAK, withinLimit } from '../testing/time/real-time.ts';
 
 jest.setTimeout(TEST_MS);
 

@@ -2,8 +2,8 @@
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { debianServer } from '../testing/debian-server.ts';
-import { initPostgres } from '../testing/postgres-data.ts';
+import { debianServer } from '../testing/machine/debian-server.ts';
+import { initPostgres } from '../testing/fleet/postgres-data.ts';
 import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { eventually } from './kubectl.ts';

@@ -14,10 +14,10 @@ import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { addFleetMetrics } from '../operator/agents/fleet-metrics.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import { ChildServer } from '../testing/child-server.ts';
-import { alertingProgram, alertmanagerCommand } from '../testing/debian-server.ts';
-import { render, type ChartObject } from '../testing/rendered-chart.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { ChildServer } from '../testing/machine/child-server.ts';
+import { alertingProgram, alertmanagerCommand } from '../testing/machine/debian-server.ts';
+import { render, type ChartObject } from '../testing/cluster/rendered-chart.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 
 interface PrometheusRule extends ChartObject {
   spec: { groups: { rules: { alert: string; expr: string }[] }[] };

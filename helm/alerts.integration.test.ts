@@ -11,8 +11,8 @@ import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { addFleetMetrics } from '../operator/agents/fleet-metrics.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import { alertingProgram } from '../testing/debian-server.ts';
-import { RELEASE_NAMESPACE, render, type ChartObject } from '../testing/rendered-chart.ts';
+import { alertingProgram } from '../testing/machine/debian-server.ts';
+import { RELEASE_NAMESPACE, render, type ChartObject } from '../testing/cluster/rendered-chart.ts';
 
 interface PrometheusRule extends ChartObject {
   spec: { groups: { rules: { alert: string; annotations: { runbook_url: string } }[] }[] };

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { setTimeout as delay } from 'node:timers/promises';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
-import { ANNOTATION_MISTAKES, workloadOfKind } from '../testing/annotation-mistakes.ts';
-import { APPLY, clusterBinary } from '../testing/cluster-binary.ts';
-import { objectsOf, template } from '../testing/rendered-chart.ts';
+import { ANNOTATION_MISTAKES, workloadOfKind } from '../testing/cluster/annotation-mistakes.ts';
+import { APPLY, clusterBinary } from '../testing/machine/cluster-binary.ts';
+import { objectsOf, template } from '../testing/cluster/rendered-chart.ts';
 
 // Much longer than the tests need.
 jest.setTimeout(300_000);

@@ -12,8 +12,15 @@ import { NO_ANSWER } from '../core/injection/names.ts';
 import { fileVariable, type EnvFields } from '../runtime/env.ts';
 import { INJECTION_FIELDS } from '../runtime/injection-config.ts';
 import { OPERATOR_FIELDS, readConfig as readOperatorConfig } from '../operator/config.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
-import { CHART, REGISTRY, render, REQUIRED, template, type ChartObject } from '../testing/rendered-chart.ts';
+import { clusterBinary } from '../testing/machine/cluster-binary.ts';
+import {
+  CHART,
+  REGISTRY,
+  render,
+  REQUIRED,
+  template,
+  type ChartObject,
+} from '../testing/cluster/rendered-chart.ts';
 import { readConfig as readWebhookConfig, WEBHOOK_FIELDS } from '../webhook/config.ts';
 
 const ROOT = join(import.meta.dirname, '..');

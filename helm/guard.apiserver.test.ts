@@ -16,9 +16,9 @@ import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk } from '../kube/objects.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
-import { ANNOTATION_VALUES } from '../testing/annotation-values.ts';
-import { APPLY, clusterBinary, UNVALIDATED } from '../testing/cluster-binary.ts';
-import { injectionSettings } from '../testing/pods.ts';
+import { ANNOTATION_VALUES } from '../testing/cluster/annotation-values.ts';
+import { APPLY, clusterBinary, UNVALIDATED } from '../testing/machine/cluster-binary.ts';
+import { injectionSettings } from '../testing/cluster/pods.ts';
 
 // Much longer than the tests need.
 jest.setTimeout(300_000);

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { run } from '../e2e/cluster/run.ts';
-import { CHART } from '../testing/rendered-chart.ts';
+import { CHART } from '../testing/cluster/rendered-chart.ts';
 
 describe('the installation test without a running installation', () => {
   const check = async (more: Record<string, string>) => {

@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { parseAllDocuments } from 'yaml';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
-import { CHART_OPTIONS } from '../testing/chart-options.ts';
-import { clusterBinary, UNVALIDATED } from '../testing/cluster-binary.ts';
-import { exposedMetrics, expressionsIn, metricsIn } from '../testing/exposed-metrics.ts';
-import { SCHEMAS } from '../testing/kubernetes-schemas.ts';
-import { ProcessRig } from '../testing/process-rig.ts';
-import { CHART, RELEASE_NAMESPACE, REQUIRED, type ChartObject } from '../testing/rendered-chart.ts';
+import { CHART_OPTIONS } from '../testing/cluster/chart-options.ts';
+import { clusterBinary, UNVALIDATED } from '../testing/machine/cluster-binary.ts';
+import { exposedMetrics, expressionsIn, metricsIn } from '../testing/cluster/exposed-metrics.ts';
+import { SCHEMAS } from '../testing/cluster/kubernetes-schemas.ts';
+import { ProcessRig } from '../testing/machine/process-rig.ts';
+import { CHART, RELEASE_NAMESPACE, REQUIRED, type ChartObject } from '../testing/cluster/rendered-chart.ts';
 
 // Much longer than the tests need.
 jest.setTimeout(300_000);

@@ -6,10 +6,10 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
-import { CHART_OPTIONS } from '../testing/chart-options.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
-import { KubernetesSchemas } from '../testing/kubernetes-schemas.ts';
-import { CHART, objectsOf, render, templateOf, type ChartObject } from '../testing/rendered-chart.ts';
+import { CHART_OPTIONS } from '../testing/cluster/chart-options.ts';
+import { clusterBinary } from '../testing/machine/cluster-binary.ts';
+import { KubernetesSchemas } from '../testing/cluster/kubernetes-schemas.ts';
+import { CHART, objectsOf, render, templateOf, type ChartObject } from '../testing/cluster/rendered-chart.ts';
 
 /** The oldest supported Kubernetes version, and the version of the tests. */
 const VERSIONS = ['1.33', '1.36'];

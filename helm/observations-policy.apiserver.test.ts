@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
-import { APPLY, clusterBinary, UNVALIDATED } from '../testing/cluster-binary.ts';
-import { render, RELEASE_NAMESPACE, type ChartObject } from '../testing/rendered-chart.ts';
+import { APPLY, clusterBinary, UNVALIDATED } from '../testing/machine/cluster-binary.ts';
+import { render, RELEASE_NAMESPACE, type ChartObject } from '../testing/cluster/rendered-chart.ts';
 
 // Much longer than the tests need.
 jest.setTimeout(300_000);

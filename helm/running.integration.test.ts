@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { render, type ChartObject } from '../testing/rendered-chart.ts';
+import { render, type ChartObject } from '../testing/cluster/rendered-chart.ts';
 
 const PARTS = ['control-plane', 'operator', 'webhook'];
 

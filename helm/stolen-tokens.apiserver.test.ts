@@ -8,9 +8,9 @@ import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/
 import { run } from '../e2e/cluster/run.ts';
 import { KubeClient, type KubeResponse, type KubeRequest } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
-import { APPLY, clusterBinary } from '../testing/cluster-binary.ts';
-import { render, RELEASE_NAMESPACE } from '../testing/rendered-chart.ts';
-import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
+import { APPLY, clusterBinary } from '../testing/machine/cluster-binary.ts';
+import { render, RELEASE_NAMESPACE } from '../testing/cluster/rendered-chart.ts';
+import { tokenKubeconfig } from '../testing/cluster/token-kubeconfig.ts';
 
 // Much longer than the tests need.
 jest.setTimeout(300_000);

@@ -1,7 +1,7 @@
 // The objects of the control plane with each of its three stores.
 import { describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { render, type ChartObject } from '../testing/rendered-chart.ts';
+import { render, type ChartObject } from '../testing/cluster/rendered-chart.ts';
 
 interface Rendered extends ChartObject {
   spec: {

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
-import { REQUIRED } from '../testing/rendered-chart.ts';
+import { clusterBinary } from '../testing/machine/cluster-binary.ts';
+import { REQUIRED } from '../testing/cluster/rendered-chart.ts';
 
 const FROZEN = join(import.meta.dirname, '../e2e/fixtures/agent-compliance-0.1.0.tgz');
 const CURRENT = join(import.meta.dirname, 'agent-compliance');

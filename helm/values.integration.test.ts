@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { CHART, render, template, type ChartObject } from '../testing/rendered-chart.ts';
+import { CHART, render, template, type ChartObject } from '../testing/cluster/rendered-chart.ts';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
+import { startFakeApiServer, type FakeApiServer } from '../testing/cluster/fake-api-server.ts';
 import { KubeClient, KubeError } from './client.ts';
 import { createObject, deleteObject, getObject, listObjects } from './objects.ts';
 import { PODS } from './resources.ts';

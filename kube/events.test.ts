@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
-import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
+import { startFakeApiServer, type FakeApiServer } from '../testing/cluster/fake-api-server.ts';
 import { KubeClient } from './client.ts';
 import { EventRecorder, type EventNote } from './events.ts';
 

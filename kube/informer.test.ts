@@ -3,16 +3,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { holdTimers } from '../testing/held-timers.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
-import { aMoment } from '../testing/moment.ts';
-import { startTcpRelay } from '../testing/tcp-relay.ts';
+import { startFakeApiServer, type FakeApiServer } from '../testing/cluster/fake-api-server.ts';
+import { holdTimers } from '../testing/time/held-timers.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
+import { aMoment } from '../testing/time/moment.ts';
+import { startTcpRelay } from '../testing/http/tcp-relay.ts';
 import { KubeClient } from './client.ts';
 import { Informer, type InformerOptions } from './informer.ts';
 import { PODS } from './resources.ts';
 import type { Pod } from './types.ts';
-import { until } from '../testing/until.ts';
+import { until } from '../testing/time/until.ts';
 
 const PATH = '/api/v1/pods';
 const pod = (name: string, labels: Record<string, string> = {}) => ({

@@ -9,8 +9,8 @@ import type { ObservationStatus } from '../core/shapes/observation.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { withinLimit } from '../testing/real-time.ts';
-import { startTcpRelay, type TcpRelay } from '../testing/tcp-relay.ts';
+import { withinLimit } from '../testing/time/real-time.ts';
+import { startTcpRelay, type TcpRelay } from '../testing/http/tcp-relay.ts';
 import { KubeClient } from './client.ts';
 import { loadClusterAccess, type ClusterAccess } from './cluster-access.ts';
 import { EventRecorder, EVENTS } from './events.ts';
@@ -30,7 +30,7 @@ import { applyObject } from './server-side-apply.ts';
 import { StatusWriter } from './status-writer.ts';
 import { reviewToken } from './token-review.ts';
 import type { Pod, Service } from './types.ts';
-import { until } from '../testing/until.ts';
+import { until } from '../testing/time/until.ts';
 
 (whyNoControlPlane() ? describe.skip : describe)('on a real API server', () => {
   let control: ControlPlane;

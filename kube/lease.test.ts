@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { silentLogger } from '../runtime/logger.ts';
-import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { SteppingClock } from '../testing/stepping-clock.ts';
+import { startFakeApiServer, type FakeApiServer } from '../testing/cluster/fake-api-server.ts';
+import { SteppingClock } from '../testing/time/stepping-clock.ts';
 import { KubeClient } from './client.ts';
 import { LeaderElection, microTime, type LeaderElectionOptions } from './lease.ts';
-import { until } from '../testing/until.ts';
+import { until } from '../testing/time/until.ts';
 
 const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/n/leases';
 const LEASE = { namespace: 'n', name: 'operator' };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { mergeJson } from '../testing/fake-api-server.ts';
-import fc from '../testing/properties.ts';
+import { mergeJson } from '../testing/cluster/fake-api-server.ts';
+import fc from '../testing/random/properties.ts';
 import { mergePatchOf, sameJson } from './merge-patch.ts';
 
 describe('mergePatchOf', () => {

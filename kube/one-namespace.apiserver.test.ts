@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { makeAgents } from '../testing/fleet.ts';
-import { OperatorRig, until, type OperatorProcess } from '../testing/operator-rig.ts';
-import type { RunningPart } from '../testing/process-rig.ts';
-import { IN_SOAK } from '../testing/real-time.ts';
-import { cloneStored } from '../testing/stored-clones.ts';
+import { makeAgents } from '../testing/fleet/fleet.ts';
+import { OperatorRig, until, type OperatorProcess } from '../testing/cluster/operator-rig.ts';
+import type { RunningPart } from '../testing/machine/process-rig.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
+import { cloneStored } from '../testing/cluster/stored-clones.ts';
 import { deleteObject, getObject } from './objects.ts';
 import {
   AGENT_OBSERVATIONS,

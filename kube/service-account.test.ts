@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
+import { startFakeApiServer, type FakeApiServer } from '../testing/cluster/fake-api-server.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
 import { KubeClient } from './client.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { accessAs } from './service-account.ts';

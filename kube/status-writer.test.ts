@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { fakeClusterOfEachTest } from '../testing/fake-cluster.ts';
+import { fakeClusterOfEachTest } from '../testing/cluster/fake-cluster.ts';
 import type { Resource } from './resources.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 import type { KubeObject } from './types.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { fakeClusterOfEachTest } from '../testing/fake-cluster.ts';
+import { fakeClusterOfEachTest } from '../testing/cluster/fake-cluster.ts';
 import { reviewToken } from './token-review.ts';
 
 const cluster = fakeClusterOfEachTest();

@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../runtime/clock.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { KubeError } from './client.ts';
 import { WorkQueue, type WorkObserver, type WorkQueueOptions } from './work-queue.ts';
-import { until } from '../testing/until.ts';
+import { until } from '../testing/time/until.ts';
 
 function queueOf(work: WorkQueueOptions['work'], options: Partial<WorkQueueOptions> = {}) {
   return new WorkQueue({ name: 'test', work, logger: silentLogger, ...options });

@@ -8,8 +8,8 @@ import {
   streamsOnly,
   VENDOR_TOKENS,
   type VendorReply,
-} from '../testing/llm-vendor.ts';
-import { TestServers } from '../testing/sockets.ts';
+} from '../testing/sidecar/llm-vendor.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import { anthropicProvider } from './anthropic.ts';
 import { LIMITS, type Limits } from './attempt.ts';
 import { openaiProvider } from './openai.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import fc from '../testing/properties.ts';
+import fc from '../testing/random/properties.ts';
 import { DATA_RULE, delimited } from './delimited.ts';
 
 test('text is between two markers with the same id', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from '../testing/properties.ts';
+import fc from '../testing/random/properties.ts';
 import { answerOf } from './json-answer.ts';
 
 const any = (value: unknown) => ({ ok: true as const, value });

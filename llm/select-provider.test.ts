@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startLlmVendor, streams } from '../testing/llm-vendor.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { startLlmVendor, streams } from '../testing/sidecar/llm-vendor.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import { PROVIDERS } from './provider.ts';
 import { providerOverview, selectProvider } from './select-provider.ts';
 

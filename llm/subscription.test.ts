@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { TestServers } from '../testing/sockets.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import { LIMITS, type Limits } from './attempt.ts';
 import { CLAUDE } from './claude-cli.ts';
 import { CODEX } from './codex-cli.ts';

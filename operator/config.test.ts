@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { configOf } from '../testing/operator-config.ts';
+import { configOf } from '../testing/cluster/operator-config.ts';
 import { VERSION } from '../runtime/version.ts';
 import { namespacesWithoutInjection, installedOf, readConfig } from './config.ts';
 

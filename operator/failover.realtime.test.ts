@@ -1,11 +1,11 @@
 // A leader that is killed or suspended while the API server is healthy, and its standby.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import type { AuditedRequest } from '../testing/api-audit.ts';
-import { makeAgents } from '../testing/fleet.ts';
-import { agent, isReady, leads, openTeam, settled, startPair } from '../testing/operator-pair.ts';
-import { until, type OperatorRig } from '../testing/operator-rig.ts';
-import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
+import type { AuditedRequest } from '../testing/cluster/api-audit.ts';
+import { makeAgents } from '../testing/fleet/fleet.ts';
+import { agent, isReady, leads, openTeam, settled, startPair } from '../testing/cluster/operator-pair.ts';
+import { until, type OperatorRig } from '../testing/cluster/operator-rig.ts';
+import { IN_SOAK, withinLimit } from '../testing/time/real-time.ts';
 
 async function standbyBecomesLeader(rig: OperatorRig): Promise<void> {
   // Created before there is a leader: the leader reconciles this agent once and has nothing left to do for it.

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import type { Fault, ProxiedRequest } from '../testing/fault-proxy.ts';
-import { makeAgents } from '../testing/fleet.ts';
-import { until } from '../testing/operator-rig.ts';
-import { agent, OutageRig } from '../testing/outage-rig.ts';
-import { IN_SOAK } from '../testing/real-time.ts';
+import type { Fault, ProxiedRequest } from '../testing/http/fault-proxy.ts';
+import { makeAgents } from '../testing/fleet/fleet.ts';
+import { until } from '../testing/cluster/operator-rig.ts';
+import { agent, OutageRig } from '../testing/cluster/outage-rig.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
 
 const THROTTLED = { status: 429, retryAfter: 1 };
 

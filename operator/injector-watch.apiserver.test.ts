@@ -14,10 +14,10 @@ import {
   type Resource,
 } from '../kube/resources.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
-import { permissionsOf } from '../testing/api-audit.ts';
-import { CANARY_POLICY, InjectorRig, optedIn, podTemplate } from '../testing/injector-rig.ts';
-import { until } from '../testing/operator-rig.ts';
-import { RELEASE_NAMESPACE as SYSTEM } from '../testing/rendered-chart.ts';
+import { permissionsOf } from '../testing/cluster/api-audit.ts';
+import { CANARY_POLICY, InjectorRig, optedIn, podTemplate } from '../testing/cluster/injector-rig.ts';
+import { until } from '../testing/cluster/operator-rig.ts';
+import { RELEASE_NAMESPACE as SYSTEM } from '../testing/cluster/rendered-chart.ts';
 import { TIMING } from '../webhook/certificates/advance.ts';
 import { OPERATOR_PERMISSIONS } from './permissions.ts';
 

@@ -34,9 +34,9 @@ import type { Pod } from '../kube/types.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { installedOf } from './config.ts';
 import { OPERATOR_PERMISSIONS } from './permissions.ts';
-import { apiAudit, permissionsOf } from '../testing/api-audit.ts';
-import { reportedInstance } from '../testing/fleet.ts';
-import { configOf } from '../testing/operator-config.ts';
+import { apiAudit, permissionsOf } from '../testing/cluster/api-audit.ts';
+import { reportedInstance } from '../testing/fleet/fleet.ts';
+import { configOf } from '../testing/cluster/operator-config.ts';
 import { issueCa } from '../webhook/certificates/issue.ts';
 import { startOperator, type Operator } from './start.ts';
 

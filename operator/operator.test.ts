@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { silentLogger } from '../runtime/logger.ts';
-import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { configOf, kubeconfigFor } from '../testing/operator-config.ts';
+import { startFakeApiServer, type FakeApiServer } from '../testing/cluster/fake-api-server.ts';
+import { configOf, kubeconfigFor } from '../testing/cluster/operator-config.ts';
 import { startOperator, type Operator } from './start.ts';
 
 const PODS = '/api/v1/pods';

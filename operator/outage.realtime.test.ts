@@ -6,13 +6,13 @@ import { jsonLines } from '../kube/informer.ts';
 import { sameJson } from '../kube/merge-patch.ts';
 import { listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';
-import type { AuditEntry } from '../testing/api-audit.ts';
-import { apiServerOf, type ApiServerProcess } from '../testing/api-server-process.ts';
-import { compactEtcd } from '../testing/compact-etcd.ts';
-import { makeAgents, removeAgent } from '../testing/fleet.ts';
-import { until, type OperatorRig } from '../testing/operator-rig.ts';
-import { agent, NAMESPACE, OutageRig } from '../testing/outage-rig.ts';
-import { IN_SOAK } from '../testing/real-time.ts';
+import type { AuditEntry } from '../testing/cluster/api-audit.ts';
+import { apiServerOf, type ApiServerProcess } from '../testing/cluster/api-server-process.ts';
+import { compactEtcd } from '../testing/cluster/compact-etcd.ts';
+import { makeAgents, removeAgent } from '../testing/fleet/fleet.ts';
+import { until, type OperatorRig } from '../testing/cluster/operator-rig.ts';
+import { agent, NAMESPACE, OutageRig } from '../testing/cluster/outage-rig.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
 
 /** The list that each informer of an operator and a control plane requests before its watch. */
 const LISTS = [

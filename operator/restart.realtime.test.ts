@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { makeAgents, report } from '../testing/fleet.ts';
-import { agent, openTeam, settled, startPair } from '../testing/operator-pair.ts';
-import { until, type OperatorRig } from '../testing/operator-rig.ts';
+import { makeAgents, report } from '../testing/fleet/fleet.ts';
+import { agent, openTeam, settled, startPair } from '../testing/cluster/operator-pair.ts';
+import { until, type OperatorRig } from '../testing/cluster/operator-rig.ts';
 
 async function startControlPlane(rig: OperatorRig): ReturnType<OperatorRig['processes']['start']> {
   const [port = 0] = await freePorts(1);

@@ -12,10 +12,10 @@ import {
   type Resource,
 } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { isSettled, makeAgents, report } from '../testing/fleet.ts';
-import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
-import { OperatorRig, until, type OperatorProcess } from '../testing/operator-rig.ts';
-import { cloneStored, type Stored } from '../testing/stored-clones.ts';
+import { isSettled, makeAgents, report } from '../testing/fleet/fleet.ts';
+import { IN_SOAK, withinLimit } from '../testing/time/real-time.ts';
+import { OperatorRig, until, type OperatorProcess } from '../testing/cluster/operator-rig.ts';
+import { cloneStored, type Stored } from '../testing/cluster/stored-clones.ts';
 
 /** The limits are for 2,000 agents; a tenth already shows everything that grows faster than linearly. */
 const AGENTS = IN_SOAK ? 2_000 : 200;

@@ -11,8 +11,8 @@ import {
   PODS,
 } from '../kube/resources.ts';
 import type { Pod } from '../kube/types.ts';
-import { InjectorRig, podTemplate } from '../testing/injector-rig.ts';
-import { until } from '../testing/operator-rig.ts';
+import { InjectorRig, podTemplate } from '../testing/cluster/injector-rig.ts';
+import { until } from '../testing/cluster/operator-rig.ts';
 
 const NAME = 'x';
 /** No new pod becomes ready without nodes, so a rolling update would never end. */

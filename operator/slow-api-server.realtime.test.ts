@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { makeAgents } from '../testing/fleet.ts';
-import { agent, OutageRig } from '../testing/outage-rig.ts';
-import { IN_SOAK } from '../testing/real-time.ts';
+import { makeAgents } from '../testing/fleet/fleet.ts';
+import { agent, OutageRig } from '../testing/cluster/outage-rig.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
 
 /**
  * The state of an operator when each response takes this long. A renewal of the Lease may take 5 s and caches are fresh for

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { COMPILE_CACHE } from '../testing/compile-cache.ts';
-import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { kubeconfigFor } from '../testing/operator-config.ts';
+import { COMPILE_CACHE } from '../testing/machine/compile-cache.ts';
+import { startFakeApiServer, type FakeApiServer } from '../testing/cluster/fake-api-server.ts';
+import { kubeconfigFor } from '../testing/cluster/operator-config.ts';
 
 let server: FakeApiServer;
 let scratch: string;

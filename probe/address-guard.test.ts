@@ -1,7 +1,7 @@
 import dns from 'node:dns';
 import { hostname, networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { TestServers } from '../testing/sockets.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import { createAddressGuard, type AddressGuard } from './address-guard.ts';
 import { exchange } from './http-exchange.ts';
 import { mcpReach } from './mcp.ts';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Facts } from '../core/facts/facts.ts';
 import type { Api } from '../core/manifest/manifest.ts';
-import { aManifest, NOON } from '../testing/facts.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { aManifest, NOON } from '../testing/fleet/facts.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import { gather, type AgentEnvironment } from './gather.ts';
 
 const CARD_PATH = '/.well-known/agent-card.json';

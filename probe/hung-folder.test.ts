@@ -4,8 +4,8 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { mkdtemp, open, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { aManifest, NOON } from '../testing/facts.ts';
-import { holdTimers } from '../testing/held-timers.ts';
+import { aManifest, NOON } from '../testing/fleet/facts.ts';
+import { holdTimers } from '../testing/time/held-timers.ts';
 import { check } from '../core/health/check.ts';
 import { gather } from './gather.ts';
 

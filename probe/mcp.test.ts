@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { holdTimers } from '../testing/held-timers.ts';
-import { until } from '../testing/until.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { holdTimers } from '../testing/time/held-timers.ts';
+import { until } from '../testing/time/until.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import { mcpReach, type McpProbe } from './mcp.ts';
 
 const servers = new TestServers();

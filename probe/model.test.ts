@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { until } from '../testing/until.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { until } from '../testing/time/until.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import { modelReach } from './model.ts';
 import type { ReferenceSources } from './references.ts';
 

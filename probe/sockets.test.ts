@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Socket } from 'node:net';
 import type { RequestListener } from 'node:http';
-import { fullListener } from '../testing/full-listener.ts';
-import { holdTimers } from '../testing/held-timers.ts';
-import { until } from '../testing/until.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { fullListener } from '../testing/http/full-listener.ts';
+import { holdTimers } from '../testing/time/held-timers.ts';
+import { until } from '../testing/time/until.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import { probeAgent, probeAgentUsage } from './agent.ts';
 import { exchange, type Exchange } from './http-exchange.ts';
 import { tcpReach } from './tcp-reach.ts';

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
 import { EVENT_BATCH_LIMITS, parseEventBatch, type EventBatch } from '../core/shapes/events.ts';
-import { until } from '../testing/until.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { until } from '../testing/time/until.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import { EventSender, type EventClient, type EventClientOptions } from './event-client.ts';
 
 const servers = new TestServers();

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Check } from '../core/shapes/health.ts';
 import type { EvidenceItem } from '../core/shapes/evidence.ts';
 import type { Issue } from '../core/shapes/gap.ts';
-import { aHeartbeat } from '../testing/heartbeat.ts';
+import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
 import { fitHeartbeat, MAX_HEARTBEAT_BYTES } from './fit-heartbeat.ts';
 
 const issue = (n: number, severity: Issue['severity'], text = 'x'): Issue => ({

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Heartbeat } from '../core/shapes/heartbeat.ts';
-import { aHeartbeat } from '../testing/heartbeat.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
+import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
 import { HeartbeatSender, type HeartbeatSenderOptions } from './heartbeat-sender.ts';
-import { until } from '../testing/until.ts';
+import { until } from '../testing/time/until.ts';
 
 interface Received {
   path: string;

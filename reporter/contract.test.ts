@@ -2,10 +2,10 @@ import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { HealthReport, Check } from '../core/shapes/health.ts';
 import type { ManifestSpec } from '../core/manifest/manifest.ts';
-import { holdTimers } from '../testing/held-timers.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
-import { until } from '../testing/until.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { holdTimers } from '../testing/time/held-timers.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
+import { until } from '../testing/time/until.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
 
 /** The contract's tables for the agent-side reporter, row by row, with the contract's own wording. */

@@ -3,7 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { linkPackages, makeConsumerProject, type ConsumerProject } from '../testing/consumer-project.ts';
+import {
+  linkPackages,
+  makeConsumerProject,
+  type ConsumerProject,
+} from '../testing/machine/consumer-project.ts';
 
 const run = promisify(execFile);
 const compilerOf = (name: string): string =>

@@ -8,8 +8,8 @@ import fastify from 'fastify';
 import { Hono } from 'hono';
 import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
 import { parseBehaviorHeaders } from '../core/behavior/parse-behavior-headers.ts';
-import { diceOf } from '../testing/dice.ts';
-import { SEED } from '../testing/seed.ts';
+import { diceOf } from '../testing/random/dice.ts';
+import { SEED } from '../testing/random/seed.ts';
 import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './request-behavior.ts';
 
 /** Concurrent requests in common frameworks: no response may contain the behavior of another request. */

@@ -3,8 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { linkPackages, makeConsumerProject, type ConsumerProject } from '../testing/consumer-project.ts';
-import { examplesIn, runServer } from '../testing/documented-examples.ts';
+import {
+  linkPackages,
+  makeConsumerProject,
+  type ConsumerProject,
+} from '../testing/machine/consumer-project.ts';
+import { examplesIn, runServer } from '../testing/documents/documented-examples.ts';
 
 const run = promisify(execFile);
 const PROGRAM = `

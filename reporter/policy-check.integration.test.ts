@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { POLICY_RULES } from '../core/policy/rules.ts';
-import { holdDeadlines } from '../testing/held-deadlines.ts';
-import { startOpa, whyNoOpa, writePolicy, type Opa } from '../testing/opa.ts';
+import { holdDeadlines } from '../testing/time/held-deadlines.ts';
+import { startOpa, whyNoOpa, writePolicy, type Opa } from '../testing/sidecar/opa.ts';
 import { plainManifest } from '../testing/manifests/plain-manifest.ts';
-import { until } from '../testing/until.ts';
-import { startQuestionRelay } from '../testing/question-relay.ts';
-import { TestServers } from '../testing/sockets.ts';
-import { stopProcess } from '../testing/stop-process.ts';
+import { until } from '../testing/time/until.ts';
+import { startQuestionRelay } from '../testing/http/question-relay.ts';
+import { TestServers } from '../testing/http/sockets.ts';
+import { stopProcess } from '../testing/machine/stop-process.ts';
 import {
   createReporter,
   PolicyDeniedError,

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RequestListener } from 'node:http';
 import { POLICY_RULES } from '../core/policy/rules.ts';
 import { plainManifest } from '../testing/manifests/plain-manifest.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 import {
   createPolicyCheck,
   PolicyDeniedError,

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 import type { KeyPair } from '../runtime/http-listener.ts';
 import { createReporter, type Reporter } from './index.ts';
-import { until } from '../testing/until.ts';
+import { until } from '../testing/time/until.ts';
 
 const MANIFEST = {
   apiVersion: 'platform.io/v1' as const,

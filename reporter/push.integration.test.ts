@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Manifest } from '../core/manifest/manifest.ts';
-import { COMPILE_CACHE } from '../testing/compile-cache.ts';
-import { TestServers } from '../testing/sockets.ts';
-import { SteppingClock } from '../testing/stepping-clock.ts';
-import { stopProcess } from '../testing/stop-process.ts';
+import { COMPILE_CACHE } from '../testing/machine/compile-cache.ts';
+import { TestServers } from '../testing/http/sockets.ts';
+import { SteppingClock } from '../testing/time/stepping-clock.ts';
+import { stopProcess } from '../testing/machine/stop-process.ts';
 import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
 
 const CONTROL_PLANE = join(dirname(import.meta.dirname), 'dist/control-plane/main.js');

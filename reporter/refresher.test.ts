@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ManualClock } from '../testing/manual-clock.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
 import { Refresher, type RefresherOptions } from './refresher.ts';
 
 let clock: ManualClock;

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
 import type { Manifest, ManifestSpec } from '../core/manifest/manifest.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
 import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
 
 const closing: (() => Promise<unknown>)[] = [];

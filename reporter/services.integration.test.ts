@@ -5,12 +5,12 @@ import {
   startRedis,
   whyNoDebianServers,
   type RunningServer,
-} from '../testing/debian-server.ts';
-import { holdDeadlines } from '../testing/held-deadlines.ts';
-import { until } from '../testing/until.ts';
-import { startQuestionRelay, type QuestionRelay } from '../testing/question-relay.ts';
-import { TestServers } from '../testing/sockets.ts';
-import { stopProcess } from '../testing/stop-process.ts';
+} from '../testing/machine/debian-server.ts';
+import { holdDeadlines } from '../testing/time/held-deadlines.ts';
+import { until } from '../testing/time/until.ts';
+import { startQuestionRelay, type QuestionRelay } from '../testing/http/question-relay.ts';
+import { TestServers } from '../testing/http/sockets.ts';
+import { stopProcess } from '../testing/machine/stop-process.ts';
 import { createReporter, type ManifestSpec } from './index.ts';
 
 const servers = new TestServers();

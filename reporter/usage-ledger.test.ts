@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { ManualClock } from '../testing/manual-clock.ts';
-import fc from '../testing/properties.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
+import fc from '../testing/random/properties.ts';
 import { createUsageLedger, type Recorded, type UsageLedger } from './usage-ledger.ts';
 
 let clock: ManualClock;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { POLICY_RULES } from '../core/policy/rules.ts';
 import { plainManifest } from '../testing/manifests/plain-manifest.ts';
-import { startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+import { startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 import { createReporter, type Reporter } from './index.ts';
 
 const MANIFEST = {

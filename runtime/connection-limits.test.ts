@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { aMoment } from '../testing/moment.ts';
-import { until } from '../testing/until.ts';
+import { aMoment } from '../testing/time/moment.ts';
+import { until } from '../testing/time/until.ts';
 import type { ConnectionLimits } from './connection-limits.ts';
 import { listen, type Listener } from './http-listener.ts';
 

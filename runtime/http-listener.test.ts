@@ -3,9 +3,9 @@ import { Agent, get, type IncomingMessage, type RequestListener } from 'node:htt
 import { connect, createServer, type Server as TcpServer, type AddressInfo, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { stillness } from '../testing/moment.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
-import { until } from '../testing/until.ts';
+import { stillness } from '../testing/time/moment.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
+import { until } from '../testing/time/until.ts';
 import { issueCa } from '../webhook/certificates/issue.ts';
 import { bind, listen, type Listener } from './http-listener.ts';
 

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ManualClock } from '../testing/manual-clock.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
 import { crossSign, issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 import { KnownCas, MAX_CA_LENGTH } from './known-cas.ts';
 

@@ -13,9 +13,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { holdTimers } from '../testing/held-timers.ts';
+import { holdTimers } from '../testing/time/held-timers.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
-import { aMoment } from '../testing/moment.ts';
+import { aMoment } from '../testing/time/moment.ts';
 import {
   loadManifestFile,
   unreadableManifest,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, Socket, type AddressInfo, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { until } from '../testing/until.ts';
+import { until } from '../testing/time/until.ts';
 import { readInto } from './read-buffer.ts';
 
 const BUFFER = Buffer.alloc(64);

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { ManualClock } from '../testing/manual-clock.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
 import { listen, type Listener } from './http-listener.ts';
 import { CHECK_MS, withUploadBudget } from './upload-budget.ts';
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { CONTROL_PLANE_FIELDS } from '../control-plane/config.ts';
 import { OPERATOR_FIELDS } from '../operator/config.ts';
 import { SIDECAR_FIELDS } from '../sidecar/config.ts';
-import { COMPILE_CACHE } from '../testing/compile-cache.ts';
+import { COMPILE_CACHE } from '../testing/machine/compile-cache.ts';
 import { WEBHOOK_FIELDS } from '../webhook/config.ts';
 import type { EnvField } from './env.ts';
 

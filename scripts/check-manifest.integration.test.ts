@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { COMMAND_BUNDLE } from '../testing/built-command.ts';
+import { COMMAND_BUNDLE } from '../testing/machine/built-command.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
 
 const ROOT = dirname(import.meta.dirname);

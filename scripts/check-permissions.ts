@@ -4,13 +4,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RELEASE } from '../e2e/product.ts';
-import { render } from '../testing/rendered-chart.ts';
+import { render } from '../testing/cluster/rendered-chart.ts';
 import {
   comparePermissions,
   grantedBy,
   type AccessObject,
   type Permission,
-} from '../testing/used-permissions.ts';
+} from '../testing/cluster/used-permissions.ts';
 import { CANNOT_RUN } from './test-suites.ts';
 
 interface Unused {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { transform } from 'esbuild';
 import { EXAMPLE_ROWS, exampleName } from '../testing/frameworks/example-rows.ts';
-import { blocksUnder } from '../testing/documented-commands.ts';
+import { blocksUnder } from '../testing/documents/documented-commands.ts';
 import { FRAMEWORK_TEXTS } from './framework-texts.ts';
 import { integrationLines } from './integration-lines.ts';
 

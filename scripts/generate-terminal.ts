@@ -1,7 +1,7 @@
 // The recorded terminal of README.md, from the commands and outputs of "Get started", which a test compares with a real run.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { blocksIn } from '../testing/documented-commands.ts';
+import { blocksIn } from '../testing/documents/documented-commands.ts';
 import { escaped } from './svg-text.ts';
 
 const PAGE = join(import.meta.dirname, '../docs/guide/start.md');

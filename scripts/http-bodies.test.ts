@@ -3,8 +3,8 @@ import { parseAgentReport } from '../core/health/parse-agent-report.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { isRecord } from '../core/untrusted/fields.ts';
 import { parseUsageReport } from '../core/usage/parse-usage-report.ts';
-import { HOSTILE_VALUES, mutationsOf } from '../testing/mutations.ts';
-import { ApiSchemas } from '../testing/open-api.ts';
+import { HOSTILE_VALUES, mutationsOf } from '../testing/random/mutations.ts';
+import { ApiSchemas } from '../testing/http/open-api.ts';
 import { HTTP_BODIES } from './http-bodies.ts';
 
 test.each(HTTP_BODIES)('the documented $title is accepted', ({ example, parse }) => {

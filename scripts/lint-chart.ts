@@ -5,9 +5,9 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
-import { CHART_OPTIONS } from '../testing/chart-options.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
-import { templateOf } from '../testing/rendered-chart.ts';
+import { CHART_OPTIONS } from '../testing/cluster/chart-options.ts';
+import { clusterBinary } from '../testing/machine/cluster-binary.ts';
+import { templateOf } from '../testing/cluster/rendered-chart.ts';
 import { CANNOT_RUN } from './test-suites.ts';
 
 const root = dirname(import.meta.dirname);

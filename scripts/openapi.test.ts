@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, test } from '@jest/globals';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { SCHEMA_TABLES, SCHEMAS } from '../core/openapi/schemas.ts';
-import { ApiSchemas, operationsOf, type ApiDocument } from '../testing/open-api.ts';
+import { ApiSchemas, operationsOf, type ApiDocument } from '../testing/http/open-api.ts';
 import { DOCUMENTS } from './openapi-documents.ts';
 
 const NAMES = ['control-plane', 'sidecar'] as const;

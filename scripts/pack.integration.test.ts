@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { COMMAND_NAMES } from '../cli/program.ts';
-import { makeConsumerProject, type ConsumerProject } from '../testing/consumer-project.ts';
+import { makeConsumerProject, type ConsumerProject } from '../testing/machine/consumer-project.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
 
 const run = promisify(execFile);

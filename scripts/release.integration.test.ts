@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { imageOf, stagesOf } from '../e2e/images/dockerfile.ts';
-import { clusterBinary, CLUSTER_CACHE } from '../testing/cluster-binary.ts';
-import { REQUIRED } from '../testing/rendered-chart.ts';
+import { clusterBinary, CLUSTER_CACHE } from '../testing/machine/cluster-binary.ts';
+import { REQUIRED } from '../testing/cluster/rendered-chart.ts';
 
 const run = promisify(execFile);
 const ROOT = dirname(import.meta.dirname);

@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CLUSTER_CACHE } from '../testing/cluster-binary.ts';
+import { CLUSTER_CACHE } from '../testing/machine/cluster-binary.ts';
 import { archiveOf } from './release/archive.ts';
 import { bundledPackages } from './release/bundled-packages.ts';
 import { sbomOf } from './release/sbom.ts';

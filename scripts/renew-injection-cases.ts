@@ -3,7 +3,13 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { CASES_FOLDER, outcomeOfCase, readCase, storedCase, WHOLE } from '../testing/injection-case.ts';
+import {
+  CASES_FOLDER,
+  outcomeOfCase,
+  readCase,
+  storedCase,
+  WHOLE,
+} from '../testing/cluster/injection-case.ts';
 
 // The other files have the difference from the first one.
 for (const name of new Set([WHOLE, ...readdirSync(CASES_FOLDER)])) {

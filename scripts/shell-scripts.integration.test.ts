@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { debianServer, whyNoDebianServers } from '../testing/debian-server.ts';
+import { debianServer, whyNoDebianServers } from '../testing/machine/debian-server.ts';
 
 const ROOT = dirname(import.meta.dirname);
 

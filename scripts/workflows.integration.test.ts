@@ -8,7 +8,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { stagesOf, targetsOf } from '../e2e/images/dockerfile.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
+import { clusterBinary } from '../testing/machine/cluster-binary.ts';
 
 const run = promisify(execFile);
 const ROOT = dirname(import.meta.dirname);

@@ -3,7 +3,7 @@ import type { Response as ExpressResponse } from 'express';
 import { createApp } from '../runtime/http-app.ts';
 import { listen, type Listener } from '../runtime/http-listener.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
 import { isBodyHidden, KubeletAddresses, localAccess } from './access.ts';
 
 const CARD = '/.well-known/agent-card.json';

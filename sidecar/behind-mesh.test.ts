@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { listen } from '../runtime/http-listener.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 import { controlLimits } from './control-limits.ts';
 import type { LoadLimits } from './proxy/load-limits.ts';
 

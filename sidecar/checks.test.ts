@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Check } from '../core/shapes/health.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 
 /** Each kind of check without a report from the agent, by what the sidecar can access. */
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
-import { until } from '../testing/until.ts';
+import { until } from '../testing/time/until.ts';
 import { whileConnected } from './collect-buffers.ts';
 
 test('nothing is checked while no server has a connection', async () => {

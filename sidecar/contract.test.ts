@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { RULE_IDS } from '../core/audit/rules.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import { routesWithoutRow } from '../testing/route-rows.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+import { routesWithoutRow } from '../testing/sidecar/route-rows.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 import { sidecarRoutes } from './app.ts';
 import type { SidecarContext } from './context.ts';
 

@@ -1,12 +1,12 @@
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createMetrics } from '../runtime/metrics.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
-import { ask, askRaw } from '../testing/proxy-rig.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
+import { ask, askRaw } from '../testing/sidecar/proxy-rig.ts';
 import { sidecarRoutes } from './app.ts';
 import type { SidecarContext } from './context.ts';
-import { routesWithoutRow } from '../testing/route-rows.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+import { routesWithoutRow } from '../testing/sidecar/route-rows.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 
 /** A non-loopback address of this machine. Connections to that address also have that source address. */
 const addressOf = (family: string): string | undefined =>

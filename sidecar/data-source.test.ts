@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { clockAt } from '../testing/fixed-date.ts';
-import { GOOD_ANSWERS } from '../testing/hostile-answers.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+import { clockAt } from '../testing/time/fixed-date.ts';
+import { GOOD_ANSWERS } from '../testing/http/hostile-responses.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 
 const SPEC = {
   guardrails: { input: [{ type: 'pii-detector' }] },

@@ -3,13 +3,13 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { EvidenceReport } from '../core/shapes/evidence.ts';
 import type { GapReport } from '../core/shapes/gap.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { ManualClock } from '../testing/manual-clock.ts';
+import { ManualClock } from '../testing/time/manual-clock.ts';
 import {
   manifestText,
   startSidecarRig,
   type SidecarRig,
   type SidecarRigOptions,
-} from '../testing/sidecar-rig.ts';
+} from '../testing/sidecar/sidecar-rig.ts';
 
 type Gap = GapReport & { evidence: EvidenceReport };
 

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RequestListener } from 'node:http';
 import type { Check } from '../core/shapes/health.ts';
-import { clockAt } from '../testing/fixed-date.ts';
-import { countRequests } from '../testing/count-requests.ts';
-import { holdDeadlines } from '../testing/held-deadlines.ts';
-import { GOOD_ANSWERS, NO_REPORTS, SLOW_NO_REPORTS, written } from '../testing/hostile-answers.ts';
-import fc from '../testing/properties.ts';
-import { until } from '../testing/until.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
-import { TestServers } from '../testing/sockets.ts';
+import { clockAt } from '../testing/time/fixed-date.ts';
+import { countRequests } from '../testing/http/count-requests.ts';
+import { holdDeadlines } from '../testing/time/held-deadlines.ts';
+import { GOOD_ANSWERS, NO_REPORTS, SLOW_NO_REPORTS, written } from '../testing/http/hostile-responses.ts';
+import fc from '../testing/random/properties.ts';
+import { until } from '../testing/time/until.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 
 const ROUTES = Object.keys(GOOD_ANSWERS);
 

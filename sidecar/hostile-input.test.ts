@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { HTTP_BODIES } from '../scripts/http-bodies.ts';
 import { DOCUMENTS } from '../scripts/openapi-documents.ts';
-import { HOSTILE_SEGMENTS, hostileBodies, hostileQueries } from '../testing/hostile-requests.ts';
-import { ApiSchemas, operationsOf, type ApiDocument } from '../testing/open-api.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+import { HOSTILE_SEGMENTS, hostileBodies, hostileQueries } from '../testing/http/hostile-requests.ts';
+import { ApiSchemas, operationsOf, type ApiDocument } from '../testing/http/open-api.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 
 /** Bad input to every part of every operation of the document: the right status, and nothing is stored. */
 const DOCUMENT = DOCUMENTS.sidecar() as unknown as ApiDocument;

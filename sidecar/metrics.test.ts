@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startFakeEngine, type FakeEngine } from '../testing/fake-engine.ts';
-import { ask, askRaw } from '../testing/proxy-rig.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+import { startFakeEngine, type FakeEngine } from '../testing/sidecar/fake-engine.ts';
+import { ask, askRaw } from '../testing/sidecar/proxy-rig.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 
 const REPORTING = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
 const USAGE = { model: 'gpt-5', usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } };

@@ -12,7 +12,7 @@ import {
   whyNoNetworks,
   type TwoNetworks,
 } from '../testing/egress/two-networks.ts';
-import { manifestText } from '../testing/sidecar-rig.ts';
+import { manifestText } from '../testing/sidecar/sidecar-rig.ts';
 
 const PROCESSES = join(import.meta.dirname, '../testing/processes');
 const missing = whyNoNetworks();

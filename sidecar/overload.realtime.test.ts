@@ -10,10 +10,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { createMemoryCgroup, type MemoryCgroup } from '../testing/memory-cgroup.ts';
-import { until } from '../testing/until.ts';
-import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
-import { manifestText } from '../testing/sidecar-rig.ts';
+import { createMemoryCgroup, type MemoryCgroup } from '../testing/machine/memory-cgroup.ts';
+import { until } from '../testing/time/until.ts';
+import { IN_SOAK, withinLimit } from '../testing/time/real-time.ts';
+import { manifestText } from '../testing/sidecar/sidecar-rig.ts';
 
 /** The injected sidecar's memory limit. */
 const LIMIT = '192Mi';

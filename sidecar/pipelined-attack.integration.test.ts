@@ -4,10 +4,10 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
-import { until } from '../testing/until.ts';
-import { connectRawHttp2 } from '../testing/raw-http2.ts';
-import { manifestText } from '../testing/sidecar-rig.ts';
+import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
+import { until } from '../testing/time/until.ts';
+import { connectRawHttp2 } from '../testing/http/raw-http2.ts';
+import { manifestText } from '../testing/sidecar/sidecar-rig.ts';
 
 /** As the injector and the image start the sidecar, with the memory limit of the chart. */
 const LIMIT = '192Mi';

@@ -11,10 +11,10 @@ import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import type { HealthReport } from '../core/shapes/health.ts';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { COMPILE_CACHE } from '../testing/compile-cache.ts';
-import { until } from '../testing/until.ts';
-import { terminationLogAt } from '../testing/termination-log.ts';
-import { manifestText } from '../testing/sidecar-rig.ts';
+import { COMPILE_CACHE } from '../testing/machine/compile-cache.ts';
+import { until } from '../testing/time/until.ts';
+import { terminationLogAt } from '../testing/machine/termination-log.ts';
+import { manifestText } from '../testing/sidecar/sidecar-rig.ts';
 
 const BUNDLE = 'dist/sidecar/main.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { RULE_IDS } from '../core/audit/rules.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 
 const SUBMISSION = { verifiedBy: 'auditor@example.com', method: 'reviewed' };
 const datasets = { evaluation: { datasets: [{ name: 'basic', path: 'basic.jsonl' }] } };

@@ -8,15 +8,15 @@ import {
   startRedis,
   whyNoDebianServers,
   type RunningServer,
-} from '../testing/debian-server.ts';
-import { countRequests } from '../testing/count-requests.ts';
-import { fullListener } from '../testing/full-listener.ts';
-import { holdDeadlines } from '../testing/held-deadlines.ts';
-import { until } from '../testing/until.ts';
-import { startQuestionRelay, type QuestionRelay } from '../testing/question-relay.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
-import { TestServers } from '../testing/sockets.ts';
-import { stopProcess } from '../testing/stop-process.ts';
+} from '../testing/machine/debian-server.ts';
+import { countRequests } from '../testing/http/count-requests.ts';
+import { fullListener } from '../testing/http/full-listener.ts';
+import { holdDeadlines } from '../testing/time/held-deadlines.ts';
+import { until } from '../testing/time/until.ts';
+import { startQuestionRelay, type QuestionRelay } from '../testing/http/question-relay.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
+import { TestServers } from '../testing/http/sockets.ts';
+import { stopProcess } from '../testing/machine/stop-process.ts';
 
 type Result = Pick<Check, 'status'> & { latencyMs?: unknown; message?: string };
 interface Ready {

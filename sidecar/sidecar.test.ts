@@ -6,16 +6,16 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
-import { clockAt } from '../testing/fixed-date.ts';
-import { countRequests } from '../testing/count-requests.ts';
-import { ask } from '../testing/proxy-rig.ts';
-import { until } from '../testing/until.ts';
+import { clockAt } from '../testing/time/fixed-date.ts';
+import { countRequests } from '../testing/http/count-requests.ts';
+import { ask } from '../testing/sidecar/proxy-rig.ts';
+import { until } from '../testing/time/until.ts';
 import {
   manifestText,
   startSidecarRig,
   type SidecarRig,
   type SidecarRigOptions,
-} from '../testing/sidecar-rig.ts';
+} from '../testing/sidecar/sidecar-rig.ts';
 
 let rig: SidecarRig;
 afterEach(async () => {

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
-import { MODES } from '../testing/client-rig.ts';
-import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
+import { MODES } from '../testing/sidecar/client-rig.ts';
+import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
 import type { FromAgent, ToAgent } from '../testing/processes/streaming-agent.ts';
-import { manifestText } from '../testing/sidecar-rig.ts';
-import { StreamingClient } from '../testing/streaming-client.ts';
-import { until } from '../testing/until.ts';
+import { manifestText } from '../testing/sidecar/sidecar-rig.ts';
+import { StreamingClient } from '../testing/http/streaming-client.ts';
+import { until } from '../testing/time/until.ts';
 
 /** Number of concurrent streams (`make soak`: 1,000). */
 const STREAMS = Number(process.env['STREAMS'] ?? 200);

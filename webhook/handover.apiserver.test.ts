@@ -8,11 +8,11 @@ import type { Pod } from '../core/injection/pod.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import type { KubeResponse } from '../kube/client.ts';
-import { optedInPod } from '../testing/pods.ts';
-import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
-import { startTcpBalancer, type TcpBalancer } from '../testing/tcp-balancer.ts';
-import { WebhookCluster } from '../testing/webhook-cluster.ts';
-import { until } from '../testing/until.ts';
+import { optedInPod } from '../testing/cluster/pods.ts';
+import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
+import { startTcpBalancer, type TcpBalancer } from '../testing/http/tcp-balancer.ts';
+import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
+import { until } from '../testing/time/until.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 const NAMESPACE = 'platform-system';

@@ -8,13 +8,13 @@ import type { Pod } from '../core/injection/pod.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import type { KubeResponse } from '../kube/client.ts';
-import { optedInPod } from '../testing/pods.ts';
-import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
-import { IN_SOAK } from '../testing/real-time.ts';
-import { startTcpBalancer, type TcpBalancer } from '../testing/tcp-balancer.ts';
-import { WebhookCluster } from '../testing/webhook-cluster.ts';
+import { optedInPod } from '../testing/cluster/pods.ts';
+import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
+import { IN_SOAK } from '../testing/time/real-time.ts';
+import { startTcpBalancer, type TcpBalancer } from '../testing/http/tcp-balancer.ts';
+import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
 import { certificatesIn } from './certificates/tls-state.ts';
-import { until } from '../testing/until.ts';
+import { until } from '../testing/time/until.ts';
 
 /** How often two replicas start at once; half as often one of them is killed (`make soak`: 20). */
 const STARTS = Number(process.env['STARTS'] ?? 2);

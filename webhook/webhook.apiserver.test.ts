@@ -7,13 +7,13 @@ import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/
 import { run } from '../e2e/cluster/run.ts';
 import type { Container, Pod } from '../core/injection/pod.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { APPLY, clusterBinary, UNVALIDATED } from '../testing/cluster-binary.ts';
-import { REQUIRED } from '../testing/rendered-chart.ts';
-import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
+import { APPLY, clusterBinary, UNVALIDATED } from '../testing/machine/cluster-binary.ts';
+import { REQUIRED } from '../testing/cluster/rendered-chart.ts';
+import { tokenKubeconfig } from '../testing/cluster/token-kubeconfig.ts';
 import { issueCa } from './certificates/issue.ts';
 import { readConfig } from './config.ts';
 import { startWebhook, type StartOptions, type Webhook } from './start.ts';
-import { until } from '../testing/until.ts';
+import { until } from '../testing/time/until.ts';
 
 const CHART = join(import.meta.dirname, '../helm/agent-compliance');
 const SIDECAR = 'registry.example/agent-compliance/sidecar:0.1.0';

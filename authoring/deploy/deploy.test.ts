@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
-import { injectionSettings } from '../../testing/pods.ts';
+import { injectionSettings } from '../../testing/cluster/pods.ts';
 import { injectManifests } from '../../core/injection/inject-manifests.ts';
 import type { Container, Volume } from '../../core/injection/pod.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';

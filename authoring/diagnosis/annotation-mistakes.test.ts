@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { annotationMistakesOf } from './annotation-mistakes.ts';
-import { ANNOTATION_MISTAKES, workloadOfKind } from '../../testing/annotation-mistakes.ts';
+import { ANNOTATION_MISTAKES, workloadOfKind } from '../../testing/cluster/annotation-mistakes.ts';
 
 describe('annotationMistakesOf', () => {
   test.each(ANNOTATION_MISTAKES)('%s', (_what, { kind = 'Deployment', ...where }, found) => {

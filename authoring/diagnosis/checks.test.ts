@@ -7,7 +7,7 @@ import {
   observation,
   pod,
   workload,
-} from '../../testing/diagnosis-facts.ts';
+} from '../../testing/cluster/diagnosis-facts.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { AnnotationMistake } from './annotation-mistakes.ts';

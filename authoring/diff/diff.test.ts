@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import type { ManifestSpec } from '../../core/manifest/manifest.ts';
 import { diffManifests } from './diff.ts';
 import { DRIFT_RULES } from './drift-rules.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { AgentCard } from '@a2a-js/sdk';
 import { stringify } from 'yaml';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
-import fc, { anyCharacter, runs } from '../../testing/properties.ts';
+import fc, { anyCharacter, runs } from '../../testing/random/properties.ts';
 import { cardOf } from '../../core/manifest/card.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parseDocument } from 'yaml';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
-import fc, { runs } from '../../testing/properties.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { RELATED_FORMATS } from '../../core/manifest/related-formats.ts';
 import { migrate } from './migrate.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc, { anyCharacter, runs } from '../../testing/properties.ts';
+import fc, { anyCharacter, runs } from '../../testing/random/properties.ts';
 import { parseAnswer } from './answer.ts';
 import { javascriptBody } from './javascript-body.ts';
 import { pythonBody } from './python-body.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import fc, { anyCharacter, runs } from '../../testing/properties.ts';
+import fc, { anyCharacter, runs } from '../../testing/random/properties.ts';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';

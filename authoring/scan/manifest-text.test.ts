@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc, { runs } from '../../testing/properties.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { Code } from './code.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc, { anyCharacter } from '../../testing/properties.ts';
+import fc, { anyCharacter } from '../../testing/random/properties.ts';
 import { sourceOf, stringsOf, textOf, type Source } from './source.ts';
 import type { Language } from './syntax.ts';
 

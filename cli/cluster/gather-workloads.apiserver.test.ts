@@ -6,8 +6,8 @@ import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../e
 import { run } from '../../e2e/cluster/run.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/cluster-access.ts';
-import { workloadOfKind } from '../../testing/annotation-mistakes.ts';
-import { clusterBinary } from '../../testing/cluster-binary.ts';
+import { workloadOfKind } from '../../testing/cluster/annotation-mistakes.ts';
+import { clusterBinary } from '../../testing/machine/cluster-binary.ts';
 import { workloadsOf } from './gather-workloads.ts';
 
 // Much longer than the tests need.

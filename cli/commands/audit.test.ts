@@ -13,7 +13,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import type { CliContext } from '../context.ts';
 import { runCommandLine } from '../program.ts';

@@ -6,7 +6,7 @@ import {
   type LabelledObject,
   type LeftoverFacts,
 } from '../../authoring/diagnosis/leftovers.ts';
-import { installedFacts, observation, pod } from '../../testing/diagnosis-facts.ts';
+import { installedFacts, observation, pod } from '../../testing/cluster/diagnosis-facts.ts';
 import { runCommandLine } from '../program.ts';
 import { renderCheck } from './check.ts';
 import { renderUninstall } from './uninstall.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
 import { agentsMdBlock } from '../agents-md.ts';
 import { runCommandLine } from '../program.ts';

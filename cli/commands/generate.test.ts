@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startLlmEndpoint, type LlmEndpoint } from '../../testing/llm-endpoint.ts';
+import { startLlmEndpoint, type LlmEndpoint } from '../../testing/sidecar/llm-endpoint.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { writeTree } from '../generate/write-tree.ts';
 import { runCommandLine } from '../program.ts';

@@ -13,9 +13,9 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
-import { responds, startLlmVendor, streams, type LlmVendor } from '../../testing/llm-vendor.ts';
+import { responds, startLlmVendor, streams, type LlmVendor } from '../../testing/sidecar/llm-vendor.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
-import { TestServers } from '../../testing/sockets.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
 import type { CliContext } from '../context.ts';
 import { runCommandLine } from '../program.ts';
 

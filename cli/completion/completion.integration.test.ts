@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../e2e/cluster/run.ts';
-import { runBuiltCommand } from '../../testing/built-command.ts';
-import { DEBIAN_ROOT, debianServer, whyNoDebianServers } from '../../testing/debian-server.ts';
+import { runBuiltCommand } from '../../testing/machine/built-command.ts';
+import { DEBIAN_ROOT, debianServer, whyNoDebianServers } from '../../testing/machine/debian-server.ts';
 
 /** A directory with the script of each shell, and a manifest. */
 let cwd: string;

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { whyNoControlPlane } from '../../e2e/cluster/control.ts';
-import { runBuiltCommand } from '../../testing/built-command.ts';
-import { SCHEMAS } from '../../testing/kubernetes-schemas.ts';
+import { runBuiltCommand } from '../../testing/machine/built-command.ts';
+import { SCHEMAS } from '../../testing/cluster/kubernetes-schemas.ts';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
 
 /** The schema of SARIF 2.1.0 by OASIS, which e2e/cluster/build.sh downloads. */

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
-import { startLlmEndpoint, type LlmEndpoint } from '../../testing/llm-endpoint.ts';
+import { startLlmEndpoint, type LlmEndpoint } from '../../testing/sidecar/llm-endpoint.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { generateFramework, type FrameworkOptions } from './framework.ts';
 

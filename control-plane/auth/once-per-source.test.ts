@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { oncePerSource } from './once-per-source.ts';
 
 test('each source is due once per interval, for at most 1,000 sources', () => {

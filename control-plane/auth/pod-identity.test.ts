@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { KubeClient } from '../../kube/client.ts';
 import { KnownCas } from '../../runtime/known-cas.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { startFakeApiServer, type FakeApiServer } from '../../testing/cluster/fake-api-server.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { issueCa } from '../../webhook/certificates/issue.ts';
 import { PodIdentity } from './pod-identity.ts';
 

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { UnsecuredJWT } from 'jose';
 import { KubeClient, type KubeRequest, type KubeResponse } from '../../kube/client.ts';
 import { createMetrics, type Metrics } from '../../runtime/metrics.ts';
-import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
-import { injectedSpec } from '../../testing/injected-spec.ts';
-import { SteppingClock } from '../../testing/stepping-clock.ts';
+import { startFakeApiServer, type FakeApiServer } from '../../testing/cluster/fake-api-server.ts';
+import { injectedSpec } from '../../testing/cluster/injected-spec.ts';
+import { SteppingClock } from '../../testing/time/stepping-clock.ts';
 import { PodIdentity } from './pod-identity.ts';
 
 const START = '2026-03-01T10:00:00.000Z';

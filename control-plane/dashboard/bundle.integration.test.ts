@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { ProcessRig } from '../../testing/process-rig.ts';
+import { ProcessRig } from '../../testing/machine/process-rig.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
 const FOLDER = join(ROOT, 'dist/dashboard');

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { AgentExcerpt } from '../../core/fleet/excerpt.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
-import { aStatus, RIG_START, startObservations, type Observations } from '../../testing/fleet-rig.ts';
-import { until } from '../../testing/until.ts';
-import { SteppingClock } from '../../testing/stepping-clock.ts';
+import { aStatus, RIG_START, startObservations, type Observations } from '../../testing/fleet/fleet-rig.ts';
+import { until } from '../../testing/time/until.ts';
+import { SteppingClock } from '../../testing/time/stepping-clock.ts';
 import { createLiveFleet } from './fleet.ts';
 import { FleetFeed, POLL_MS } from './fleet-feed.ts';
 import { FleetSnapshot } from './fleet-snapshot.ts';

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { Problem } from '../../runtime/problem.ts';
-import type { EventStream } from '../../testing/event-stream.ts';
-import { aStatus, startFleetRig, type FleetRig } from '../../testing/fleet-rig.ts';
-import { until } from '../../testing/until.ts';
-import { aMoment } from '../../testing/moment.ts';
+import type { EventStream } from '../../testing/http/event-stream.ts';
+import { aStatus, startFleetRig, type FleetRig } from '../../testing/fleet/fleet-rig.ts';
+import { until } from '../../testing/time/until.ts';
+import { aMoment } from '../../testing/time/moment.ts';
 import type { AgentRow, FleetEvent } from '../../core/shapes/agent-row.ts';
 import type { FleetChanges } from '../stores/store.ts';
 import { MAX_STREAMS } from './fleet-streams.ts';

@@ -4,7 +4,7 @@ import type { RuleState } from '../../core/fleet/rule-states.ts';
 import { RULE_TEXTS } from '../../core/fleet/rule-texts.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { statusOf } from '../../core/observation/status-of.ts';
-import { aStatus, RIG_START, startFleetRig, type FleetRig } from '../../testing/fleet-rig.ts';
+import { aStatus, RIG_START, startFleetRig, type FleetRig } from '../../testing/fleet/fleet-rig.ts';
 import type { AgentRow } from '../../core/shapes/agent-row.ts';
 
 const HASH = 'f'.repeat(64);

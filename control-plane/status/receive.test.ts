@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { BriefInstance } from '../../core/shapes/instance.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
-import { aHeartbeat } from '../../testing/heartbeat.ts';
+import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import type { Arrival } from '../stores/store.ts';
 import { receive, type Received } from './receive.ts';
 

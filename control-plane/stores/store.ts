@@ -137,7 +137,7 @@ export interface TokenGrant extends AgentKey {
 }
 
 /**
- * Storage for the fleet's state. Every implementation passes testing/store-contract.ts, so all behave the same. The result of
+ * Storage for the fleet's state. Every implementation passes testing/fleet/store-contract.ts, so all behave the same. The result of
  * a method is durable when the method resolves. The Kubernetes store has one exception: the state of a heartbeat may be
  * coalesced. Tokens and proofs are never coalesced.
  *

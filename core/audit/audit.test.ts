@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import type { CheckStatus } from '../facts/check.ts';
 import type { Check } from '../shapes/health.ts';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
-import fc from '../../testing/properties.ts';
+import fc from '../../testing/random/properties.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { ProofRecord } from '../shapes/proof.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { someEgress } from '../../testing/egress-facts.ts';
+import { someEgress } from '../../testing/fleet/egress-facts.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
 import type { HealthReport, Check } from '../shapes/health.ts';
 import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';

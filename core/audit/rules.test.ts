@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { PACKS } from '../manifest/packs.ts';
 import { audit } from './audit.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { anEntry } from '../../testing/audit-entry.ts';
-import { heldBytes } from '../../testing/held-bytes.ts';
-import fc from '../../testing/properties.ts';
+import { anEntry } from '../../testing/fleet/audit-entry.ts';
+import { heldBytes } from '../../testing/http/held-bytes.ts';
+import fc from '../../testing/random/properties.ts';
 import { applyEvents } from './apply-events.ts';
 import type { AuditEntry, Behavior, BehavioralEvent } from './audit-entry.ts';
 import { hasBehavior, parseBehaviorHeaders } from './parse-behavior-headers.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
+import { misbehavingEgress, someEgress } from '../../testing/fleet/egress-facts.ts';
 import { censusReportOf } from './census-report.ts';
 
 test('has the findings of a census that runs, and null without one', () => {

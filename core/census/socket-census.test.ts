@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { tableOf, type FixtureRow } from '../../testing/proc-net.ts';
+import { tableOf, type FixtureRow } from '../../testing/sidecar/proc-net.ts';
 import { AddressBook } from './address-book.ts';
 import { parseIp } from './address.ts';
 import { knownHostsOf, nameserversIn } from './known-hosts.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { countersOf, tableOf, type FixtureRow } from '../../testing/proc-net.ts';
+import { countersOf, tableOf, type FixtureRow } from '../../testing/sidecar/proc-net.ts';
 import { addressText, isLoopback, isUnspecified, neighbourhoodOf, parseIp } from './address.ts';
 import { emptyRow, readSocketTable, STATES } from './socket-table.ts';
 import { ActiveOpens, activeOpensOf } from './tcp-counters.ts';

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { diceOf } from '../../testing/dice.ts';
-import { SEED } from '../../testing/seed.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import { SEED } from '../../testing/random/seed.ts';
 import { MAX_HELLO_BYTES, MAX_PREFIX_BYTES, readClientHello } from './client-hello.ts';
 import { helloProblem, parseConnectTarget } from './connect-target.ts';
 

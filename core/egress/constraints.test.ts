@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
-import fc, { runs } from '../../testing/properties.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
 import { CONSTRAINT_KEYWORDS } from '../manifest/constraint-problems.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import { compileConstraints, MAX_ARGUMENTS } from './constraints.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import {

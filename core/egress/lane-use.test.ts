@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import { lanesOfProvider, laneTargetsOf, unusedLaneOf, unusedLanesOf } from './lane-use.ts';
 

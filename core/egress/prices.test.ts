@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import type { Model } from '../manifest/manifest.ts';
 import { DEFAULT_PRICES, DEFAULT_PRICES_DATE } from './default-prices.ts';
 import { costOf } from '../usage/cost.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { diceOf } from '../../testing/dice.ts';
-import { SEED } from '../../testing/seed.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import { SEED } from '../../testing/random/seed.ts';
 import { MAX_STRING_BYTES, ShortJson } from './short-json.ts';
 
 const KIB = 1024;

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
-import { aManifest, someFacts } from '../../testing/facts.ts';
+import { misbehavingEgress, someEgress } from '../../testing/fleet/egress-facts.ts';
+import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
 import { parseWith } from '../shapes/field.ts';
 import { matrixOf } from './matrix.ts';

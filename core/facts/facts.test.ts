@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest } from '../../testing/facts.ts';
-import fc from '../../testing/properties.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
+import fc from '../../testing/random/properties.ts';
 import { parseAddress, type HostPort } from './address.ts';
 import { reachTargets } from './declared.ts';
 import { listedTools } from './listed-tools.ts';

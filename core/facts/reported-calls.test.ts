@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { REQUESTED_ID, type AuditEntry } from '../behavior/audit-entry.ts';
-import { anEntry } from '../../testing/audit-entry.ts';
+import { anEntry } from '../../testing/fleet/audit-entry.ts';
 import { addCalls, emptyWindow } from '../usage/usage-window.ts';
 import { reportedCallsIn, reportedCountsOf } from './reported-calls.ts';
 

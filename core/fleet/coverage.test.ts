@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aHeartbeat } from '../../testing/heartbeat.ts';
+import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import type { EgressSummary } from '../shapes/egress.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { aHeartbeat } from '../../testing/heartbeat.ts';
-import fc, { runs } from '../../testing/properties.ts';
+import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { aHeartbeat } from '../../testing/heartbeat.ts';
+import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import { RULE_IDS } from '../audit/rules.ts';
 import type { AuditSummary } from '../shapes/audit.ts';
 import type { Issue } from '../shapes/gap.ts';

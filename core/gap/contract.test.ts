@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { CheckStatus } from '../facts/check.ts';
-import { aManifest, someFacts } from '../../testing/facts.ts';
-import fc from '../../testing/properties.ts';
+import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
+import fc from '../../testing/random/properties.ts';
 import type { Facts, HttpAnswer } from '../facts/facts.ts';
 import { assess } from './assess.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest, someFacts } from '../../testing/facts.ts';
+import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
 import type { AgentCardAnswer, Facts } from '../facts/facts.ts';
 import type { Api } from '../manifest/manifest.ts';
 import { align } from './align.ts';

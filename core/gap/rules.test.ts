@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
+import { misbehavingEgress, someEgress } from '../../testing/fleet/egress-facts.ts';
 import type { CheckStatus } from '../facts/check.ts';
 import type { Check } from '../shapes/health.ts';
-import { aManifest, someFacts } from '../../testing/facts.ts';
+import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
 import type { Facts, HttpAnswer } from '../facts/facts.ts';
 import { check } from '../health/check.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';

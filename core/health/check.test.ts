@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { CheckStatus } from '../facts/check.ts';
 import type { CheckSeverity } from '../shapes/values.ts';
-import { aManifest, NOON, someFacts } from '../../testing/facts.ts';
-import fc from '../../testing/properties.ts';
+import { aManifest, NOON, someFacts } from '../../testing/fleet/facts.ts';
+import fc from '../../testing/random/properties.ts';
 import type { EnvironmentFacts, Facts, Reach } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import { check, readyOf } from './check.ts';

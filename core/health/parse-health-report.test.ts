@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from '../../testing/properties.ts';
+import fc from '../../testing/random/properties.ts';
 import { parseHealthReport } from './parse-health-report.ts';
 
 const REPORT = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest, NOON, someFacts } from '../../testing/facts.ts';
-import fc from '../../testing/properties.ts';
+import { aManifest, NOON, someFacts } from '../../testing/fleet/facts.ts';
+import fc from '../../testing/random/properties.ts';
 import { assess } from '../gap/assess.ts';
 import { check } from '../health/check.ts';
 import { composeHeartbeat, type HeartbeatInput } from './compose-heartbeat.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ANNOTATION_VALUES } from '../../testing/annotation-values.ts';
+import { ANNOTATION_VALUES } from '../../testing/cluster/annotation-values.ts';
 import { ANNOTATIONS, DEFAULTED, readAnnotations } from './annotations.ts';
 
 test.each(Object.entries(ANNOTATION_VALUES))('%s accepts and rejects %j', (key, { good, bad }) => {

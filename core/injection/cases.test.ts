@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { applyPatch } from '../../testing/json-patch.ts';
-import { injectionCases, outcomeOfCase } from '../../testing/injection-case.ts';
+import { applyPatch } from '../../testing/cluster/json-patch.ts';
+import { injectionCases, outcomeOfCase } from '../../testing/cluster/injection-case.ts';
 import { decide } from './decide.ts';
 import { inject, uninject } from './inject.ts';
 import { patchBetween } from './patch.ts';
 import { podProblem } from './parse-review.ts';
 import type { Pod } from './pod.ts';
-import { injectionSettings } from '../../testing/pods.ts';
+import { injectionSettings } from '../../testing/cluster/pods.ts';
 
 const CASES = injectionCases();
 

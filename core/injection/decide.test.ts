@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { injectionSettings, optedInPod } from '../../testing/pods.ts';
+import { injectionSettings, optedInPod } from '../../testing/cluster/pods.ts';
 import { annotationDefaults } from './annotations.ts';
 import { decide, type Decision, type SkipCode } from './decide.ts';
 import { inject } from './inject.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
-import { applyPatch } from '../../testing/json-patch.ts';
-import { anyPodWithLanes } from '../../testing/any-pod.ts';
-import { injectionSettings, optedInPod } from '../../testing/pods.ts';
-import fc, { runs } from '../../testing/properties.ts';
+import { applyPatch } from '../../testing/cluster/json-patch.ts';
+import { anyPodWithLanes } from '../../testing/cluster/any-pod.ts';
+import { injectionSettings, optedInPod } from '../../testing/cluster/pods.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
 import { parseNotRewritten } from '../egress/not-rewritten.ts';
 import { decide } from './decide.ts';
 import { EGRESS_PATTERNS } from './egress.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { injectionSettings, optedInPod } from '../../testing/pods.ts';
-import fc, { anyCharacter, runs } from '../../testing/properties.ts';
+import { injectionSettings, optedInPod } from '../../testing/cluster/pods.ts';
+import fc, { anyCharacter, runs } from '../../testing/random/properties.ts';
 import { ANNOTATIONS } from './annotations.ts';
 import { decide } from './decide.ts';
 import { inject } from './inject.ts';

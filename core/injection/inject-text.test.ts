@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments, stringify } from 'yaml';
-import { anyPod } from '../../testing/any-pod.ts';
-import { injectionSettings } from '../../testing/pods.ts';
-import fc, { runs } from '../../testing/properties.ts';
+import { anyPod } from '../../testing/cluster/any-pod.ts';
+import { injectionSettings } from '../../testing/cluster/pods.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
 import { injectManifests, uninjectManifests } from './inject-manifests.ts';
 import type { ChangedText } from './inject-text.ts';
 

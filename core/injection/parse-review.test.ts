@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { anyPod } from '../../testing/any-pod.ts';
-import { optedInPod } from '../../testing/pods.ts';
-import fc from '../../testing/properties.ts';
+import { anyPod } from '../../testing/cluster/any-pod.ts';
+import { optedInPod } from '../../testing/cluster/pods.ts';
+import fc from '../../testing/random/properties.ts';
 import { parseReview } from './parse-review.ts';
 
 const reviewOf = (request: Record<string, unknown> = {}, rest: Record<string, unknown> = {}): unknown => ({

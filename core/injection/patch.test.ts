@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { applyPatch } from '../../testing/json-patch.ts';
-import fc from '../../testing/properties.ts';
+import { applyPatch } from '../../testing/cluster/json-patch.ts';
+import fc from '../../testing/random/properties.ts';
 import { patchBetween } from './patch.ts';
 
 const json = fc.jsonValue({ maxDepth: 4 });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { injectionSettings, optedInPod } from '../../testing/pods.ts';
+import { injectionSettings, optedInPod } from '../../testing/cluster/pods.ts';
 import { decide } from './decide.ts';
 import { inject, uninject } from './inject.ts';
 import { SIDECAR_CONTAINER } from './names.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import type { Api } from './manifest.ts';
 import type { AgentInterface } from '../shapes/agent-card.ts';
 import { cardOf } from './card.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import { isLiteralSecret, literalSecrets } from './literal-secrets.ts';
 import { parsePath } from './position.ts';
 import { MANIFEST_SCHEMA } from './schema.ts';

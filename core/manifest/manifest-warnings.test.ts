@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import type { Api, Model } from './manifest.ts';
 import { manifestWarnings } from './manifest-warnings.ts';
 

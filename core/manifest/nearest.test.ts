@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import fc from '../../testing/properties.ts';
+import fc from '../../testing/random/properties.ts';
 import { nearest } from './nearest.ts';
 
 const KEYS = ['tools', 'model', 'memory', 'apiKey', 'id', 'requestsPerMinute', 'name', 'type'];

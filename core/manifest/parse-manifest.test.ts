@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
-import fc, { anyCharacter, runs } from '../../testing/properties.ts';
+import fc, { anyCharacter, runs } from '../../testing/random/properties.ts';
 import type { ManifestProblem } from './manifest.ts';
 import { parseManifest } from './parse-manifest.ts';
 import { MANIFEST_SCHEMA } from './schema.ts';

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
 import published from './agent.schema.generated.json' with { type: 'json' };
-import fc, { runs } from '../../testing/properties.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
 import { MANIFEST_SCHEMA, schemaNodeAt } from './schema.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { validateManifest } from './validate.generated.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { aHeartbeat } from '../../testing/heartbeat.ts';
-import { aManifest, NOON } from '../../testing/facts.ts';
+import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
+import { aManifest, NOON } from '../../testing/fleet/facts.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { compliantOf, compliantOfReport } from './compliant-of.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';

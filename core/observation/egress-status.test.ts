@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { aHeartbeat } from '../../testing/heartbeat.ts';
+import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import type { EgressSummary } from '../shapes/egress.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';

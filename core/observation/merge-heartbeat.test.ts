@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { aHeartbeat } from '../../testing/heartbeat.ts';
-import fc, { runs } from '../../testing/properties.ts';
+import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
 import type { Issue } from '../shapes/gap.ts';
 import { gradeOf } from '../shapes/grade.ts';
 import type { HealthStatus, Check } from '../shapes/health.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aHeartbeat } from '../../testing/heartbeat.ts';
+import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import type { EvidenceItem, EvidenceReport } from '../shapes/evidence.ts';
 import type { GapReport } from '../shapes/gap.ts';
 import { gradeOf } from '../shapes/grade.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { CheckStatus } from '../facts/check.ts';
 import type { Check } from '../shapes/health.ts';
-import { aHeartbeat } from '../../testing/heartbeat.ts';
+import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { Issue } from '../shapes/gap.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aHeartbeat } from '../../testing/heartbeat.ts';
+import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import type { Issue } from '../shapes/gap.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { diceOf } from '../../testing/dice.ts';
+import { diceOf } from '../../testing/random/dice.ts';
 import {
   attribute,
   exportOf,
@@ -10,8 +10,8 @@ import {
   TRACE_ID,
   wire,
   type TestSpan,
-} from '../../testing/otlp-export.ts';
-import { SEED } from '../../testing/seed.ts';
+} from '../../testing/sidecar/otlp-export.ts';
+import { SEED } from '../../testing/random/seed.ts';
 import { decodeJson } from './decode-json.ts';
 import { decodeProtobuf } from './decode-protobuf.ts';
 import { EXPORT_LIMITS, MalformedExport } from './span.ts';

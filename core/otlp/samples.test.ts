@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { TRACE_ID } from '../../testing/otlp-export.ts';
+import { TRACE_ID } from '../../testing/sidecar/otlp-export.ts';
 import type { BehavioralEvent } from '../behavior/audit-entry.ts';
 import { decodeJson } from './decode-json.ts';
 import { decodeProtobuf } from './decode-protobuf.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { spanIdOf, TRACE_ID } from '../../testing/otlp-export.ts';
+import { spanIdOf, TRACE_ID } from '../../testing/sidecar/otlp-export.ts';
 import type { AttributeValue, OtlpSpan } from './span.ts';
 import { evidenceOf } from './span-evidence.ts';
 import { MAX_SPANS, TraceSpans } from './trace-spans.ts';

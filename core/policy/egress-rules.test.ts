@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest } from '../../testing/facts.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
 import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
 import { egressInputOf, type EgressQuery } from './egress-input.ts';
 import { EGRESS_RULES } from './egress-rules.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
-import { manifests, RULE_SETS } from '../../testing/policy-cases.ts';
-import fc, { runs } from '../../testing/properties.ts';
+import { manifests, RULE_SETS } from '../../testing/sidecar/policy-cases.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
 import { policyFilesOf } from './generate.ts';
 import { policyDataOf, rulesOf } from './policy.ts';
 import { POLICY_RULES } from './rules.ts';

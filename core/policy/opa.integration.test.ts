@@ -3,12 +3,12 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../e2e/cluster/run.ts';
-import { clusterBinary } from '../../testing/cluster-binary.ts';
-import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/opa.ts';
+import { clusterBinary } from '../../testing/machine/cluster-binary.ts';
+import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/sidecar/opa.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
-import { egressInputs, inputs, manifests, RULE_SETS } from '../../testing/policy-cases.ts';
-import { SEED } from '../../testing/seed.ts';
-import fc from '../../testing/properties.ts';
+import { egressInputs, inputs, manifests, RULE_SETS } from '../../testing/sidecar/policy-cases.ts';
+import { SEED } from '../../testing/random/seed.ts';
+import fc from '../../testing/random/properties.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { denyPathOf, egressPathOf, packageOf } from './package-name.ts';
 import type { PolicyInput } from './policy-input.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from '../../testing/properties.ts';
+import fc from '../../testing/random/properties.ts';
 import { PACKS } from '../manifest/packs.ts';
 import { RULE_IDS, RULES } from '../audit/rules.ts';
 import { withExpiry } from './expiry.ts';

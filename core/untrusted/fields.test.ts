@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { heldBytes } from '../../testing/held-bytes.ts';
-import fc from '../../testing/properties.ts';
+import { heldBytes } from '../../testing/http/held-bytes.ts';
+import fc from '../../testing/random/properties.ts';
 import { cut } from './fields.ts';
 
 describe('text', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { anEntry } from '../../testing/audit-entry.ts';
-import fc from '../../testing/properties.ts';
+import { anEntry } from '../../testing/fleet/audit-entry.ts';
+import fc from '../../testing/random/properties.ts';
 import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
 import { applyEvents } from '../behavior/apply-events.ts';
 import { addToDay, emptyDay, totalsToday } from './day-totals.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import fc from '../../testing/properties.ts';
+import fc from '../../testing/random/properties.ts';
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import { decodeBody } from '../../sidecar/usage/decode-body.ts';
 import { MAX_READ_BYTES } from './answer-form.ts';

@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { diceOf } from '../../testing/dice.ts';
-import fc, { runs } from '../../testing/properties.ts';
-import { SEED } from '../../testing/seed.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
+import { SEED } from '../../testing/random/seed.ts';
 import { createUsageReader } from './create-usage-reader.ts';
 import { canCarryUsage, createParseFilter, type CreateParseFilter } from './parse-filter.ts';
 import type { ParsedUsage } from './usage.ts';

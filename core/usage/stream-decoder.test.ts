@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import fc from '../../testing/properties.ts';
+import fc from '../../testing/random/properties.ts';
 import { StreamDecoder } from './stream-decoder.ts';
 
 const text = fc.string({ unit: fc.constantFrom('a', '"', '\n', 'é', '€', '😀', '\uFEFF') });

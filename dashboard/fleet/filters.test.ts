@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { agentItem } from '../../testing/agent-item.ts';
+import { agentItem } from '../../testing/fleet/agent-item.ts';
 import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import {
   DEFAULTS,

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { agentItem } from '../../testing/agent-item.ts';
+import { agentItem } from '../../testing/fleet/agent-item.ts';
 import { applyChanges, type AgentMap } from './merge.ts';
 
 test('changes replace, add and remove agents, and keep the trend', () => {

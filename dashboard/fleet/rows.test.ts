@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { agentItem } from '../../testing/agent-item.ts';
+import { agentItem } from '../../testing/fleet/agent-item.ts';
 import { groupByNamespace, isGroup, rowKey } from './rows.ts';
 
 const AGENTS = [

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { agentItem } from '../../testing/agent-item.ts';
+import { agentItem } from '../../testing/fleet/agent-item.ts';
 import { summaryOf } from './summary.ts';
 
 test('the summary adds up what is known', () => {

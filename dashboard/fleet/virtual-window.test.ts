@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from '../../testing/properties.ts';
+import fc from '../../testing/random/properties.ts';
 import { distanceTo, nextRows, rowAfter, visibleRows, type Layout } from './virtual-window.ts';
 
 const LAYOUT: Layout = { rows: 10_000, rowHeight: 40, listTop: 300, windowHeight: 900, covered: 100 };

@@ -1,5 +1,5 @@
 // The random actions of the churn test on workloads and on the product, one at a time.
-import { oneOf } from '../../testing/dice.ts';
+import { oneOf } from '../../testing/random/dice.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { canKill } from '../container-killer.ts';
 import type { Kubectl } from '../kubectl.ts';

@@ -1,5 +1,5 @@
 // The workloads of the churn test: example agents and small servers.
-import { IN_SOAK } from '../../testing/real-time.ts';
+import { IN_SOAK } from '../../testing/time/real-time.ts';
 import { manifestConfigMap, manifestOf } from '../agent-workload.ts';
 import type { KubeObject } from '../kubectl.ts';
 

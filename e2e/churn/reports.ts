@@ -1,5 +1,5 @@
 // Compares the report of every sidecar with the observation of its agent.
-import { agentsOf, differences, type World } from '../../testing/cluster-snapshot.ts';
+import { agentsOf, differences, type World } from '../../testing/cluster/cluster-snapshot.ts';
 import type { Kubectl } from '../kubectl.ts';
 
 interface Report {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { clusterBinary } from '../../testing/cluster-binary.ts';
+import { clusterBinary } from '../../testing/machine/cluster-binary.ts';
 import { startOwnControlPlane, whyNoControlPlane } from './control.ts';
 import { processesWith } from './processes.ts';
 import { run } from './run.ts';

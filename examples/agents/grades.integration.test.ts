@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import type { ReadyReport } from '../../core/shapes/sidecar-reports.ts';
-import { ProcessRig } from '../../testing/process-rig.ts';
+import { ProcessRig } from '../../testing/machine/process-rig.ts';
 import { freePorts } from '../demo/free-ports.ts';
 
 /** The example agent and the sidecar as processes: issues are reported, and disappear after the fix. */

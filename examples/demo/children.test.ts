@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Children } from './children.ts';
 import { findPython } from './find-python.ts';
-import { until } from '../../testing/until.ts';
+import { until } from '../../testing/time/until.ts';
 
 let folder: string;
 let crashes: Error[];

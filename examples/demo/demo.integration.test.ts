@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AgentHistory } from '../../core/shapes/history.ts';
-import { COMPILE_CACHE } from '../../testing/compile-cache.ts';
-import { isListening } from '../../testing/is-listening.ts';
+import { COMPILE_CACHE } from '../../testing/machine/compile-cache.ts';
+import { isListening } from '../../testing/machine/is-listening.ts';
 import { findPython } from './find-python.ts';
 
 const run = promisify(execFile);

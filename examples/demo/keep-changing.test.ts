@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { TestServers } from '../../testing/sockets.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
 import { keepChanging } from './keep-changing.ts';
 
 const servers = new TestServers();

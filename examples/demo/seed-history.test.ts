@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { SqlStore } from '../../control-plane/stores/sql/sql-store.ts';
 import { SqliteDatabase } from '../../control-plane/stores/sqlite/sqlite-database.ts';
-import { clockAt } from '../../testing/fixed-date.ts';
+import { clockAt } from '../../testing/time/fixed-date.ts';
 import { AGENT_NAMES, manifestOf } from './fleet.ts';
 import { EXPECTED } from './expectations.ts';
 import { seedHistory } from './seed-history.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc, { anyCharacter, runs } from '../../testing/properties.ts';
+import fc, { anyCharacter, runs } from '../../testing/random/properties.ts';
 import { issuesIn, MAX_ANALYSIS_ISSUES } from './answer.ts';
 
 const PROPERTIES = new Set(['spec.tools[pay]', 'spec.guardrails.output', 'spec.model']);

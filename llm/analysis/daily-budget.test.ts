@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { NOON } from '../../testing/facts.ts';
+import { NOON } from '../../testing/fleet/facts.ts';
 import { DailyBudget } from './daily-budget.ts';
 
 const LATER = new Date('2026-03-01T23:59:59.999Z');

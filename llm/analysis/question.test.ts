@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { aManifest, someFacts } from '../../testing/facts.ts';
+import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
 import type { Facts } from '../../core/facts/facts.ts';
 import type { Issue } from '../../core/shapes/gap.ts';
 import type { Manifest, ManifestSpec, Tool } from '../../core/manifest/manifest.ts';

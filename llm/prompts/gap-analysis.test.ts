@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { questionOf } from '../analysis/question.ts';
-import { aManifest, someFacts } from '../../testing/facts.ts';
+import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
 import { delimited } from '../delimited.ts';
 import { gapAnalysisRequest } from './gap-analysis.ts';
 

@@ -6,7 +6,7 @@ import { EventRecorder } from '../../kube/events.ts';
 import { AGENT_OBSERVATIONS } from '../../kube/resources.ts';
 import { StatusWriter } from '../../kube/status-writer.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
+import { startFakeApiServer, type FakeApiServer } from '../../testing/cluster/fake-api-server.ts';
 import { AgentController, type ControllerContext } from './controller.ts';
 
 let server: FakeApiServer;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { fakeClusterOfEachTest } from '../../testing/fake-cluster.ts';
+import { fakeClusterOfEachTest } from '../../testing/cluster/fake-cluster.ts';
 import { createFailedMounts } from './failed-mounts.ts';
 
 const POD = { apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name: 'x-1', uid: 'u' };

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeClient } from '../../kube/client.ts';
-import { fakeClusterOfEachTest } from '../../testing/fake-cluster.ts';
-import { collectGarbage } from '../../testing/held-bytes.ts';
+import { fakeClusterOfEachTest } from '../../testing/cluster/fake-cluster.ts';
+import { collectGarbage } from '../../testing/http/held-bytes.ts';
 import { createOwnerReader } from './owner-chain.ts';
 
 const cluster = fakeClusterOfEachTest();

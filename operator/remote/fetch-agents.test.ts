@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Secret } from '../../runtime/secret.ts';
-import { TestServers } from '../../testing/sockets.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
 import { fetchAgents, type AgentList } from './fetch-agents.ts';
 
 const row = (agentName: string, overrides: object = {}): object => ({

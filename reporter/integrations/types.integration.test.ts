@@ -4,7 +4,11 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { linkPackages, makeConsumerProject, type ConsumerProject } from '../../testing/consumer-project.ts';
+import {
+  linkPackages,
+  makeConsumerProject,
+  type ConsumerProject,
+} from '../../testing/machine/consumer-project.ts';
 import { folderOf, whyNoPackages } from '../../testing/frameworks/programs.ts';
 
 const run = promisify(execFile);

@@ -2,13 +2,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Response } from 'express';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openEventStream, type EventStream } from '../../testing/event-stream.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
-import { aMoment } from '../../testing/moment.ts';
-import { until } from '../../testing/until.ts';
+import { openEventStream, type EventStream } from '../../testing/http/event-stream.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import { until } from '../../testing/time/until.ts';
 import type { AuditLog } from './audit-log.ts';
 import { AuditStreams } from './audit-streams.ts';
-import { auditLogOf } from '../../testing/audit-log.ts';
+import { auditLogOf } from '../../testing/sidecar/audit-log.ts';
 
 let audit: AuditLog;
 let clock: ManualClock;

@@ -4,7 +4,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { AuditLog } from './audit-log.ts';
 import { MAX_ENTRY_BYTES } from './event-memory.ts';
 import type { AnswerFacts, Recording } from './recording.ts';
-import { auditLogOf } from '../../testing/audit-log.ts';
+import { auditLogOf } from '../../testing/sidecar/audit-log.ts';
 
 const MAX_BYTES = 4 * MAX_ENTRY_BYTES;
 const tool = (name: string): BehavioralEvent => ({ type: 'tool', name });

@@ -4,7 +4,7 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';
 import type { ModelCall } from '../../core/usage/usage.ts';
 import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { AuditLog } from './audit-log.ts';
 import type { Recording } from './recording.ts';
 

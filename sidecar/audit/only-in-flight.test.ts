@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { ManualClock } from '../../testing/manual-clock.ts';
-import fc from '../../testing/properties.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
+import fc from '../../testing/random/properties.ts';
 import { AuditLog } from './audit-log.ts';
 import type { Recording } from './recording.ts';
 

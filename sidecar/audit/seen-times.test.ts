@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { auditLogOf } from '../../testing/audit-log.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { auditLogOf } from '../../testing/sidecar/audit-log.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import type { AuditLog } from './audit-log.ts';
 import { SeenTimes } from '../../core/evidence/seen-times.ts';
 

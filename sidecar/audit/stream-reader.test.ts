@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '../../runtime/clock.ts';
-import fc, { runs } from '../../testing/properties.ts';
+import fc, { runs } from '../../testing/random/properties.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { Recording } from './recording.ts';
 import { StreamReader, type StreamStart } from './stream-reader.ts';
-import { auditLogOf } from '../../testing/audit-log.ts';
+import { auditLogOf } from '../../testing/sidecar/audit-log.ts';
 
 const logOf = (capacity: number): AuditLog => auditLogOf(systemClock, { capacity });
 const arrive = (audit: AuditLog, requestId: string): Recording =>

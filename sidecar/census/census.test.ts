@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { STATES } from '../../core/census/socket-table.ts';
 import type { TableName } from '../../core/census/socket-census.ts';
-import { holdTimers, type HeldTimers } from '../../testing/held-timers.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
-import { countersOf, tableOf, type FixtureRow } from '../../testing/proc-net.ts';
+import { holdTimers, type HeldTimers } from '../../testing/time/held-timers.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
+import { countersOf, tableOf, type FixtureRow } from '../../testing/sidecar/proc-net.ts';
 import { Census, type CensusOptions } from './census.ts';
 import type { ProcNet, TakeRows } from './proc-files.ts';
 

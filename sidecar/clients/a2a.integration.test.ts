@@ -11,9 +11,15 @@ import {
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from '@a2a-js/sdk/server/express';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
-import { messageOf, textOf, textPart } from '../../testing/a2a-messages.ts';
-import { BREAKS, DENIAL, inEachSetting, type ServedRig, type Setting } from '../../testing/client-rig.ts';
-import { until } from '../../testing/until.ts';
+import { messageOf, textOf, textPart } from '../../testing/sidecar/a2a-messages.ts';
+import {
+  BREAKS,
+  DENIAL,
+  inEachSetting,
+  type ServedRig,
+  type Setting,
+} from '../../testing/sidecar/client-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const BINDINGS = ['JSONRPC', 'HTTP+JSON'] as const;
 type Binding = (typeof BINDINGS)[number];

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import Anthropic from '@anthropic-ai/sdk';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { BREAKS, DENIAL, inEachSetting, KEEPS, type ServedRig } from '../../testing/client-rig.ts';
-import { until } from '../../testing/until.ts';
+import { BREAKS, DENIAL, inEachSetting, KEEPS, type ServedRig } from '../../testing/sidecar/client-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const MODEL = 'claude-for-tests';
 const WORDS = ['The ', 'answer ', 'is ', '42.'];

@@ -9,7 +9,7 @@ import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { request as undiciRequest } from 'undici';
-import { BREAKS, DENIAL, inEachSetting, type ServedRig } from '../../testing/client-rig.ts';
+import { BREAKS, DENIAL, inEachSetting, type ServedRig } from '../../testing/sidecar/client-rig.ts';
 
 const TEXT = JSON.stringify(Array.from({ length: 5_000 }, (_, i) => `order A-${i} – “shipped”`));
 const CODINGS: [coding: string, body: Buffer][] = [

@@ -23,8 +23,8 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import express from 'express';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { Api } from '../../core/manifest/manifest.ts';
-import { messageOf, textOf, textPart } from '../../testing/a2a-messages.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { messageOf, textOf, textPart } from '../../testing/sidecar/a2a-messages.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 
 let rig: SidecarRig;
 afterEach(() => rig.close());

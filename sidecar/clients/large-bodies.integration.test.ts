@@ -11,8 +11,15 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { BREAKS, DENIAL, GUARDED, inEachSetting, KEEPS, type Setting } from '../../testing/client-rig.ts';
-import { until } from '../../testing/until.ts';
+import {
+  BREAKS,
+  DENIAL,
+  GUARDED,
+  inEachSetting,
+  KEEPS,
+  type Setting,
+} from '../../testing/sidecar/client-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const MEGABYTE = 1024 * 1024;
 /** Maximum memory growth of a sidecar, independent of the size of the bodies. */

@@ -8,10 +8,10 @@ import {
   type StreamableHTTPServerTransportOptions,
 } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Check } from '../../core/shapes/health.ts';
-import { holdDeadlines } from '../../testing/held-deadlines.ts';
-import { until } from '../../testing/until.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
-import { TestServers } from '../../testing/sockets.ts';
+import { holdDeadlines } from '../../testing/time/held-deadlines.ts';
+import { until } from '../../testing/time/until.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
 
 /** Open sessions of the SDK's servers, by server. A probe must leave no session open. */
 const sessions = new Map<string, Set<string>>();

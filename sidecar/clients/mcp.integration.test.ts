@@ -17,8 +17,8 @@ import {
   KEEPS,
   type ServedRig,
   type Setting,
-} from '../../testing/client-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/client-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 /** The progress notifications that the client has received. */
 let received: number[];

@@ -9,8 +9,8 @@ import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { startAgent, type RunningAgent } from '../../examples/agents/agent.ts';
 import type { Fault } from '../../examples/agents/faults.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { inEachSetting, type ClientRig, type Setting } from '../../testing/client-rig.ts';
-import { until } from '../../testing/until.ts';
+import { inEachSetting, type ClientRig, type Setting } from '../../testing/sidecar/client-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const DIRECTORY = join(import.meta.dirname, '../../examples/agents/compliant');
 const MANIFEST = readFileSync(join(DIRECTORY, 'agent.yaml'), 'utf8');

@@ -1,8 +1,8 @@
 import { METHODS } from 'node:http';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { MODES, startClientRig, type ClientRig } from '../../testing/client-rig.ts';
-import fc from '../../testing/properties.ts';
+import { MODES, startClientRig, type ClientRig } from '../../testing/sidecar/client-rig.ts';
+import fc from '../../testing/random/properties.ts';
 
 type Field = [name: string, value: string];
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer, type RawData } from 'ws';
-import { BREAKS, DENIAL, inEachSetting, type ServedRig } from '../../testing/client-rig.ts';
+import { BREAKS, DENIAL, inEachSetting, type ServedRig } from '../../testing/sidecar/client-rig.ts';
 
 const MEGABYTE = 1024 * 1024;
 

@@ -8,9 +8,9 @@ import {
   startEgressRig,
   type EgressRig,
   type EgressRigOptions,
-} from '../../testing/egress-rig.ts';
+} from '../../testing/sidecar/egress-rig.ts';
 import { startVendor, type Vendor } from '../../testing/frameworks/vendor.ts';
-import { until } from '../../testing/until.ts';
+import { until } from '../../testing/time/until.ts';
 
 /** The clients of OpenAI and Anthropic through lanes, with a vendor that knows how many tokens it used. */
 let model: Vendor;

@@ -11,7 +11,7 @@ import {
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import type { KeyPair } from '../../runtime/http-listener.ts';
 import { ConnectLane, connectGuard, type ConnectCall, type ConnectLaneOptions } from './connect-lane.ts';

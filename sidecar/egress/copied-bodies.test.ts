@@ -6,8 +6,8 @@ import {
   startEgressRig,
   type EgressRig,
   type EgressRigOptions,
-} from '../../testing/egress-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/egress-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: EgressRig;
 afterEach(() => rig.close());

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { auditLogOf } from '../../testing/audit-log.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { auditLogOf } from '../../testing/sidecar/audit-log.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import type { ConnectCall } from './connect-lane.ts';
 import { EgressLog } from './egress-log.ts';
 import { McpMemory } from './mcp-memory.ts';

@@ -8,9 +8,9 @@ import {
   type EgressRig,
   type EgressRigOptions,
   type TlsVendor,
-} from '../../testing/egress-rig.ts';
-import { askRaw } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/egress-rig.ts';
+import { askRaw } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: EgressRig;
 const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>

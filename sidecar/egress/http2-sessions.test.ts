@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import { connect as connectHttp2, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/until.ts';
-import { connectRawHttp2 } from '../../testing/raw-http2.ts';
+import { startEgressRig, type EgressRig } from '../../testing/sidecar/egress-rig.ts';
+import { until } from '../../testing/time/until.ts';
+import { connectRawHttp2 } from '../../testing/http/raw-http2.ts';
 
 const PATH = '/openai/v1/models';
 

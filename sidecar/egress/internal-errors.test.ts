@@ -4,8 +4,8 @@ import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { PolicyEngine } from '../../core/policy/engine.ts';
 import { silentLogger, type LogFields } from '../../runtime/logger.ts';
-import { post, startEgressRig, type EgressRig, type TlsVendor } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/until.ts';
+import { post, startEgressRig, type EgressRig, type TlsVendor } from '../../testing/sidecar/egress-rig.ts';
+import { until } from '../../testing/time/until.ts';
 import { ModelCall } from './model-call.ts';
 import { ResponseWriter } from '../proxy/response-writer.ts';
 

@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
-import { holdTimers } from '../../testing/held-timers.ts';
-import { aMoment } from '../../testing/moment.ts';
-import { askRaw } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { startEgressRig, type EgressRig } from '../../testing/sidecar/egress-rig.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import { askRaw } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: EgressRig;
 afterEach(async () => {

@@ -9,8 +9,8 @@ import {
   type EgressRig,
   type EgressRigOptions,
   type TlsVendor,
-} from '../../testing/egress-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/egress-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const UNREACHABLE: PolicyAnswer = { state: 'unreachable', reason: 'x' };
 const OPEN = new Map([['openai', 'open' as const]]);

@@ -19,9 +19,14 @@ import {
   startEgressRig,
   type EgressRig,
   type EgressRigOptions,
-} from '../../testing/egress-rig.ts';
-import { until } from '../../testing/until.ts';
-import { VENDORS, type CallWire, type Received, type VendorAnswer } from '../../testing/vendor-streams.ts';
+} from '../../testing/sidecar/egress-rig.ts';
+import { until } from '../../testing/time/until.ts';
+import {
+  VENDORS,
+  type CallWire,
+  type Received,
+  type VendorAnswer,
+} from '../../testing/sidecar/vendor-streams.ts';
 
 const MIB = 1024 * 1024;
 /** A sidecar whose lanes parse 64 KiB and hold 256 KiB. */

@@ -7,8 +7,8 @@ import {
   startEgressRig,
   type EgressRig,
   type TlsVendor,
-} from '../../testing/egress-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/egress-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const CHAT = '/openai/v1/chat/completions';
 

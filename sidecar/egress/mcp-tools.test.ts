@@ -7,9 +7,9 @@ import {
   startEgressRig,
   type EgressRig,
   type SeenRequest,
-} from '../../testing/egress-rig.ts';
-import { someFacts } from '../../testing/facts.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/egress-rig.ts';
+import { someFacts } from '../../testing/fleet/facts.ts';
+import { until } from '../../testing/time/until.ts';
 
 /** An agent with the MCP server `files`. The manifest does not declare the server `other`. */
 const manifest = laneManifest({

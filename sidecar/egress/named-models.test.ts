@@ -7,8 +7,8 @@ import {
   startEgressRig,
   type EgressRig,
   type EgressRigOptions,
-} from '../../testing/egress-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/egress-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const LANES =
   'openai=vendor/v1,azure=vendor,gemini=vendor,vertex=vendor,anthropic=vendor,ollama=vendor,compatible:gw=vendor';

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { post, startEgressRig, type EgressRig, type TlsVendor } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/until.ts';
+import { post, startEgressRig, type EgressRig, type TlsVendor } from '../../testing/sidecar/egress-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: EgressRig;
 afterEach(() => rig.close());

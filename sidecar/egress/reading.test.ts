@@ -11,9 +11,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { bodyText } from '../../core/egress/body-text.ts';
 import { FAIL_OPEN, type FailModes } from '../../core/egress/fail-modes.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
-import { laneManifest, post, startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
-import { askRaw } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { laneManifest, post, startEgressRig, type EgressRig } from '../../testing/sidecar/egress-rig.ts';
+import { askRaw } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 type Headers = Record<string, string | undefined>;
 type Form = [what: string, headers: Headers, encode: (json: string) => Buffer];

@@ -8,8 +8,8 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import OpenAI from 'openai';
-import { laneManifest, startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/until.ts';
+import { laneManifest, startEgressRig, type EgressRig } from '../../testing/sidecar/egress-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 /** The official clients through lanes to servers that redirect each path to the one with a slash at its end. */
 let rig: EgressRig;

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { silentLogger } from '../../runtime/logger.ts';
-import { post, startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
-import { askRaw } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { post, startEgressRig, type EgressRig } from '../../testing/sidecar/egress-rig.ts';
+import { askRaw } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: EgressRig;
 afterEach(() => rig.close());

@@ -7,9 +7,9 @@ import {
   startEgressRig,
   type EgressRig,
   type EgressRigOptions,
-} from '../../testing/egress-rig.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/egress-rig.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
+import { until } from '../../testing/time/until.ts';
 import { RefusedOptions } from './refused-options.ts';
 
 const CHAT = '/openai/v1/chat/completions';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { DayCounts } from './day-counts.ts';
 import { jsonWith } from './json-with.ts';
 import { Reservations } from './reservations.ts';

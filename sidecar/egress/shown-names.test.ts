@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { distinct } from '../../core/egress/wires/members.ts';
-import fc from '../../testing/properties.ts';
+import fc from '../../testing/random/properties.ts';
 import { namesIn } from './shown-names.ts';
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `tool-${index}`);

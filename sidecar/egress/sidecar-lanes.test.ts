@@ -6,9 +6,9 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { EgressCall } from '../../core/egress/egress-call.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { post, startTlsVendor, type TlsVendor } from '../../testing/egress-rig.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
-import { TestServers } from '../../testing/sockets.ts';
+import { post, startTlsVendor, type TlsVendor } from '../../testing/sidecar/egress-rig.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
 
 /** A sidecar whose agent calls a model through a lane for each request. */
 let vendor: TlsVendor;

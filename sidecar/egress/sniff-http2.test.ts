@@ -8,7 +8,7 @@ import {
 } from 'node:http2';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { until } from '../../testing/until.ts';
+import { until } from '../../testing/time/until.ts';
 import { sniffHttp2 } from './sniff-http2.ts';
 
 test('a connection does not become HTTP/2 after bytes that an earlier listener has read', async () => {

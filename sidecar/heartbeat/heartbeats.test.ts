@@ -16,17 +16,17 @@ import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
 import type { Verdict } from '../../core/shapes/verdict.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { GOOD_ANSWERS } from '../../testing/hostile-answers.ts';
-import { post } from '../../testing/egress-rig.ts';
-import { ask } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { GOOD_ANSWERS } from '../../testing/http/hostile-responses.ts';
+import { post } from '../../testing/sidecar/egress-rig.ts';
+import { ask } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 import {
   manifestText,
   startSidecarRig,
   type SidecarRig,
   type SidecarRigOptions,
-} from '../../testing/sidecar-rig.ts';
-import { SteppingClock } from '../../testing/stepping-clock.ts';
+} from '../../testing/sidecar/sidecar-rig.ts';
+import { SteppingClock } from '../../testing/time/stepping-clock.ts';
 
 interface Received {
   heartbeat: Heartbeat;

@@ -1,14 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { diceOf } from '../../testing/dice.ts';
-import { generatedResponse, piecesOf } from '../../testing/generated-responses.ts';
-import { IN_SOAK } from '../../testing/real-time.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import { generatedResponse, piecesOf } from '../../testing/http/generated-responses.ts';
+import { IN_SOAK } from '../../testing/time/real-time.ts';
 import {
   readWithNode,
   readWithOwnClient,
   readWithUndici,
   type ReadResponse,
-} from '../../testing/response-parsers.ts';
-import { SEED } from '../../testing/seed.ts';
+} from '../../testing/http/response-parsers.ts';
+import { SEED } from '../../testing/random/seed.ts';
 
 /** Number of responses. `make soak` uses a million, but not in its run with fault injection, which does not affect a parser. */
 const RESPONSES = IN_SOAK && process.env['FAULTS'] === undefined ? 1_000_000 : 20_000;

@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { diceOf } from '../../testing/dice.ts';
-import { eachRequest } from '../../testing/each-request.ts';
-import { fullListener } from '../../testing/full-listener.ts';
-import { generatedResponse, piecesOf } from '../../testing/generated-responses.ts';
-import { holdTimers } from '../../testing/held-timers.ts';
-import { stillness } from '../../testing/moment.ts';
-import { until } from '../../testing/until.ts';
-import { readWithOwnClient } from '../../testing/response-parsers.ts';
-import { SEED } from '../../testing/seed.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import { eachRequest } from '../../testing/http/each-request.ts';
+import { fullListener } from '../../testing/http/full-listener.ts';
+import { generatedResponse, piecesOf } from '../../testing/http/generated-responses.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
+import { stillness } from '../../testing/time/moment.ts';
+import { until } from '../../testing/time/until.ts';
+import { readWithOwnClient } from '../../testing/http/response-parsers.ts';
+import { SEED } from '../../testing/random/seed.ts';
 import type {
   Upstream,
   UpstreamFailure,

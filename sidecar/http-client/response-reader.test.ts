@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { diceOf } from '../../testing/dice.ts';
-import { CHUNKING, CODINGS, LENGTHS, LINES } from '../../testing/framing-attacks.ts';
-import { piecesOf } from '../../testing/generated-responses.ts';
-import { readWithOwnClient, type ReadResponse } from '../../testing/response-parsers.ts';
-import { SEED } from '../../testing/seed.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import { CHUNKING, CODINGS, LENGTHS, LINES } from '../../testing/http/framing-attacks.ts';
+import { piecesOf } from '../../testing/http/generated-responses.ts';
+import { readWithOwnClient, type ReadResponse } from '../../testing/http/response-parsers.ts';
+import { SEED } from '../../testing/random/seed.ts';
 import { ResponseReader } from './response-reader.ts';
 
 /** Reads the bytes at once, byte by byte and in random pieces. The result is the same. */

@@ -3,9 +3,9 @@ import { createServer, createSecureContext, type Server, type TLSSocket } from '
 import { Readable } from 'node:stream';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { eachRequest } from '../../testing/each-request.ts';
-import { stillness } from '../../testing/moment.ts';
-import { until } from '../../testing/until.ts';
+import { eachRequest } from '../../testing/http/each-request.ts';
+import { stillness } from '../../testing/time/moment.ts';
+import { until } from '../../testing/time/until.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import type {
   TlsTrust,

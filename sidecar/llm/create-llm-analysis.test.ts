@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { assess } from '../../core/gap/assess.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { aManifest, NOON, someFacts } from '../../testing/facts.ts';
-import { SteppingClock } from '../../testing/stepping-clock.ts';
+import { aManifest, NOON, someFacts } from '../../testing/fleet/facts.ts';
+import { SteppingClock } from '../../testing/time/stepping-clock.ts';
 import { readConfig } from '../config.ts';
 import { createLlmAnalysis } from './create-llm-analysis.ts';
 

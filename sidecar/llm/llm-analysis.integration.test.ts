@@ -7,9 +7,9 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { ANTHROPIC } from '../../testing/frameworks/wire-anthropic.ts';
-import { until } from '../../testing/until.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
-import { SteppingClock } from '../../testing/stepping-clock.ts';
+import { until } from '../../testing/time/until.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
+import { SteppingClock } from '../../testing/time/stepping-clock.ts';
 
 type Gap = GapReport & { llm: AnalysisState };
 /** The text of the answer, an HTTP status; null: no response. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { NOON, aManifest, someFacts } from '../../testing/facts.ts';
-import { SteppingClock } from '../../testing/stepping-clock.ts';
+import { NOON, aManifest, someFacts } from '../../testing/fleet/facts.ts';
+import { SteppingClock } from '../../testing/time/stepping-clock.ts';
 import type { Facts } from '../../core/facts/facts.ts';
 import { assess } from '../../core/gap/assess.ts';
 import type { LlmAnalysisLimits } from '../../llm/analysis/daily-budget.ts';

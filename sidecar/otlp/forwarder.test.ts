@@ -2,8 +2,8 @@ import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LogFields } from '../../runtime/logger.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { until } from '../../testing/until.ts';
-import { TestServers } from '../../testing/sockets.ts';
+import { until } from '../../testing/time/until.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
 import { Forwarder, type Export } from './forwarder.ts';
 
 const servers = new TestServers();

@@ -7,14 +7,14 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
 import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { jsonExport, protobufExport, spanIdOf, type TestSpan } from '../../testing/otlp-export.ts';
+import { jsonExport, protobufExport, spanIdOf, type TestSpan } from '../../testing/sidecar/otlp-export.ts';
 import {
   manifestText,
   startSidecarRig,
   type SidecarRig,
   type SidecarRigOptions,
-} from '../../testing/sidecar-rig.ts';
-import { TestServers } from '../../testing/sockets.ts';
+} from '../../testing/sidecar/sidecar-rig.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
 
 const PROTOBUF = 'application/x-protobuf';
 const servers = new TestServers();

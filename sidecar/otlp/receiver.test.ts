@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { listen, type Listener } from '../../runtime/http-listener.ts';
 import { withUploadBudget } from '../../runtime/upload-budget.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { createReceiver } from './receiver.ts';
 
 const SIZE = 1_000;

@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { OtlpSpan } from '../../core/otlp/span.ts';
 import { evidenceOf } from '../../core/otlp/span-evidence.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
-import { heldBytes } from '../../testing/held-bytes.ts';
-import { spanIdOf, TRACE_ID } from '../../testing/otlp-export.ts';
+import { heldBytes } from '../../testing/http/held-bytes.ts';
+import { spanIdOf, TRACE_ID } from '../../testing/sidecar/otlp-export.ts';
 import { RequestTraces, requestOf } from './request-traces.ts';
 
 let now: number;

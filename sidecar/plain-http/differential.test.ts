@@ -3,10 +3,10 @@ import { Duplex } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { KnownLines } from '../../core/untrusted/known-lines.ts';
-import { diceOf } from '../../testing/dice.ts';
-import { generatedRequest } from '../../testing/generated-requests.ts';
-import { IN_SOAK } from '../../testing/real-time.ts';
-import { SEED } from '../../testing/seed.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import { generatedRequest } from '../../testing/http/generated-requests.ts';
+import { IN_SOAK } from '../../testing/time/real-time.ts';
+import { SEED } from '../../testing/random/seed.ts';
 import { frame, type Framed } from '../proxy/framing.ts';
 import { readPlainRequest, type PlainLine } from './read-plain-request.ts';
 

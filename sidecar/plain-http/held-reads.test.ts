@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { aMoment } from '../../testing/moment.ts';
-import { until } from '../../testing/until.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import { until } from '../../testing/time/until.ts';
 import { LoadLimits } from '../proxy/load-limits.ts';
 import { servePlainRequests } from './serve-plain-requests.ts';
 

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { diceOf } from '../../testing/dice.ts';
-import { generatedResponse } from '../../testing/generated-responses.ts';
-import { startRawRig, type ProxyRig, type RigOptions } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
-import { readWithNode } from '../../testing/response-parsers.ts';
-import { SEED } from '../../testing/seed.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import { generatedResponse } from '../../testing/http/generated-responses.ts';
+import { startRawRig, type ProxyRig, type RigOptions } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
+import { readWithNode } from '../../testing/http/response-parsers.ts';
+import { SEED } from '../../testing/random/seed.ts';
 
 let rig: ProxyRig | undefined;
 afterEach(() => rig?.close());

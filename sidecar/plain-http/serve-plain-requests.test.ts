@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LoadLimits } from '../proxy/load-limits.ts';
 import { readInto } from '../../runtime/read-buffer.ts';
-import { until } from '../../testing/until.ts';
+import { until } from '../../testing/time/until.ts';
 import { servePlainRequests, type PlainExchange } from './serve-plain-requests.ts';
 
 let server: Server;

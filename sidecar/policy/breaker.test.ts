@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
-import { startFakeEngine, type FakeEngine, type Reply } from '../../testing/fake-engine.ts';
-import { holdTimers, type HeldTimers } from '../../testing/held-timers.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
-import { until } from '../../testing/until.ts';
+import { startFakeEngine, type FakeEngine, type Reply } from '../../testing/sidecar/fake-engine.ts';
+import { holdTimers, type HeldTimers } from '../../testing/time/held-timers.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
+import { until } from '../../testing/time/until.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { Breaker } from './breaker.ts';
 import { createOpaEngine, type OpaEngine } from './opa-engine.ts';

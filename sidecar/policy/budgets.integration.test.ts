@@ -1,11 +1,11 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { inEachSetting, KEEPS, type Setting } from '../../testing/client-rig.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
-import { ask } from '../../testing/proxy-rig.ts';
-import { TestServers } from '../../testing/sockets.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { inEachSetting, KEEPS, type Setting } from '../../testing/sidecar/client-rig.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
+import { ask } from '../../testing/sidecar/proxy-rig.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 
 const TOKENS = 'daily_token_limit_exceeded';
 const COST = 'monthly_cost_limit_exceeded';

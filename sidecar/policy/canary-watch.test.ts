@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { policyOf, type Policy } from '../../core/policy/policy.ts';
-import { startFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { startFakeEngine, type FakeEngine } from '../../testing/sidecar/fake-engine.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
-import { until } from '../../testing/until.ts';
+import { until } from '../../testing/time/until.ts';
 import { CanaryWatch } from './canary-watch.ts';
 import { createOpaEngine, type OpaEngine } from './opa-engine.ts';
 

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { PolicyEngine } from '../../core/policy/engine.ts';
 import { builtinEngine, policyOf } from '../../core/policy/policy.ts';
-import { aManifest } from '../../testing/facts.ts';
-import { startFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { aManifest } from '../../testing/fleet/facts.ts';
+import { startFakeEngine, type FakeEngine } from '../../testing/sidecar/fake-engine.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { Breaker } from './breaker.ts';
 import { createOpaEngine, type OpaEngine } from './opa-engine.ts';
 import { PolicyEvaluator } from './policy-evaluator.ts';

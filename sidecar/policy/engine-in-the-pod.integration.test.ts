@@ -8,14 +8,14 @@ import { decide } from '../../core/injection/decide.ts';
 import { inject } from '../../core/injection/inject.ts';
 import type { Container } from '../../core/injection/pod.ts';
 import { denyPathOf } from '../../core/policy/package-name.ts';
-import { clusterBinary } from '../../testing/cluster-binary.ts';
-import { whyNoOpa } from '../../testing/opa.ts';
-import { injectionSettings, optedInPod } from '../../testing/pods.ts';
+import { clusterBinary } from '../../testing/machine/cluster-binary.ts';
+import { whyNoOpa } from '../../testing/sidecar/opa.ts';
+import { injectionSettings, optedInPod } from '../../testing/cluster/pods.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
-import { terminationLogAt } from '../../testing/termination-log.ts';
-import { TestServers } from '../../testing/sockets.ts';
+import { terminationLogAt } from '../../testing/machine/termination-log.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
 import { createOpaEngine } from './opa-engine.ts';
-import { until } from '../../testing/until.ts';
+import { until } from '../../testing/time/until.ts';
 
 /** The containers that the injector adds to a pod with an engine next to the sidecar. */
 function injectedContainers(): Record<string, Container> {

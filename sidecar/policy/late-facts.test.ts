@@ -9,7 +9,7 @@ import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
 import { PolicyEvaluator } from './policy-evaluator.ts';
-import { auditLogOf } from '../../testing/audit-log.ts';
+import { auditLogOf } from '../../testing/sidecar/audit-log.ts';
 
 const PII = 'pii_detector_not_invoked';
 const DESTRUCTIVE = 'destructive_tool_without_confirmation';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
-import { startFakeEngine, type FakeEngine, type Reply } from '../../testing/fake-engine.ts';
-import { holdTimers } from '../../testing/held-timers.ts';
-import { until } from '../../testing/until.ts';
+import { startFakeEngine, type FakeEngine, type Reply } from '../../testing/sidecar/fake-engine.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
+import { until } from '../../testing/time/until.ts';
 import { createOpaEngine, type OpaEngine } from './opa-engine.ts';
 
 const INPUT: PolicyInput = { agent_name: 'corner-shop', request_type: 'llm_call', guardrails_invoked: [] };

@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
-import { holdTimers } from '../../testing/held-timers.ts';
-import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/opa.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
+import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/sidecar/opa.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
-import { ask } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
-import { startQuestionRelay } from '../../testing/question-relay.ts';
-import { startSidecarRig, withoutTimes, type SidecarRig } from '../../testing/sidecar-rig.ts';
-import { TestServers } from '../../testing/sockets.ts';
-import { SteppingClock } from '../../testing/stepping-clock.ts';
-import { stopProcess } from '../../testing/stop-process.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
+import { ask } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
+import { startQuestionRelay } from '../../testing/http/question-relay.ts';
+import { startSidecarRig, withoutTimes, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
+import { SteppingClock } from '../../testing/time/stepping-clock.ts';
+import { stopProcess } from '../../testing/machine/stop-process.ts';
 
 /** Time-out of one query, long enough for an engine on a busy machine. */
 const TIMEOUT_MS = 30_000;

@@ -7,11 +7,16 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
-import { startFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts';
-import { holdTimers } from '../../testing/held-timers.ts';
-import { ask, askRaw } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
-import { manifestText, startSidecarRig, withoutTimes, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { startFakeEngine, type FakeEngine } from '../../testing/sidecar/fake-engine.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
+import { ask, askRaw } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
+import {
+  manifestText,
+  startSidecarRig,
+  withoutTimes,
+  type SidecarRig,
+} from '../../testing/sidecar/sidecar-rig.ts';
 
 const MANIFEST = manifestText({
   guardrails: { input: [{ type: 'pii-detector' }] },

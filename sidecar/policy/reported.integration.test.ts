@@ -2,8 +2,8 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { DENIAL, inEachSetting, type ClientRig } from '../../testing/client-rig.ts';
-import { askRaw } from '../../testing/proxy-rig.ts';
+import { DENIAL, inEachSetting, type ClientRig } from '../../testing/sidecar/client-rig.ts';
+import { askRaw } from '../../testing/sidecar/proxy-rig.ts';
 
 const PII = 'pii_detector_not_invoked';
 const GUARDRAILS = 'X-Platform-Guardrails-Invoked';

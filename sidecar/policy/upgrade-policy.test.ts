@@ -2,10 +2,10 @@ import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { PolicyAnswer, PolicyEngine } from '../../core/policy/engine.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
-import { eachRequest } from '../../testing/each-request.ts';
-import { aMoment } from '../../testing/moment.ts';
-import { askRaw, completedEntry, startRawRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { eachRequest } from '../../testing/http/each-request.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import { askRaw, completedEntry, startRawRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const UPGRADE =
   'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';

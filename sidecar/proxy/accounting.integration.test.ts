@@ -4,12 +4,12 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
-import { diceOf } from '../../testing/dice.ts';
-import { openEventStream, type EventStream } from '../../testing/event-stream.ts';
-import { startRecklessAgent, type RecklessAgent } from '../../testing/reckless-agent.ts';
-import { RecklessClients, type Experience } from '../../testing/reckless-clients.ts';
-import { SEED } from '../../testing/seed.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import { openEventStream, type EventStream } from '../../testing/http/event-stream.ts';
+import { startRecklessAgent, type RecklessAgent } from '../../testing/http/reckless-agent.ts';
+import { RecklessClients, type Experience } from '../../testing/http/reckless-clients.ts';
+import { SEED } from '../../testing/random/seed.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 
 /** Requests per mode (`make soak`: 5,000). */
 const REQUESTS = Number(process.env['REQUESTS'] ?? 1_000);

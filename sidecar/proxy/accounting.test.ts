@@ -7,9 +7,9 @@ import {
 } from 'node:http';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from '@jest/globals';
-import { diceOf } from '../../testing/dice.ts';
-import { startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import { startRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 /** Fewer than in `accounting.integration.test.ts`, which sends thousands of requests. */
 const REQUESTS = 800;

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { fullListener } from '../../testing/full-listener.ts';
-import { holdTimers } from '../../testing/held-timers.ts';
+import { fullListener } from '../../testing/http/full-listener.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
 import {
   ask,
   askRaw,
@@ -12,9 +12,9 @@ import {
   startProxyBefore,
   startRig,
   type ProxyRig,
-} from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
-import { TestServers } from '../../testing/sockets.ts';
+} from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
 
 let rig: Omit<ProxyRig, 'agent'>;
 const servers = new TestServers();

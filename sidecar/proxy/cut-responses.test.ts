@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { eachRequest } from '../../testing/each-request.ts';
-import { completedEntry, startRawRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { eachRequest } from '../../testing/http/each-request.ts';
+import { completedEntry, startRawRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {

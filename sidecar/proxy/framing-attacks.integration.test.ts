@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { whyNoDebianServers } from '../../testing/debian-server.ts';
+import { whyNoDebianServers } from '../../testing/machine/debian-server.ts';
 import {
   AGENT,
   CHUNKING,
@@ -13,10 +13,10 @@ import {
   UPGRADES,
   type Attack,
   type Reading,
-} from '../../testing/framing-attacks.ts';
-import { startNginxAgent, type NginxAgent, type NginxRequest } from '../../testing/nginx-agent.ts';
-import { startProxyBefore } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/http/framing-attacks.ts';
+import { startNginxAgent, type NginxAgent, type NginxRequest } from '../../testing/sidecar/nginx-agent.ts';
+import { startProxyBefore } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 type Proxy = Awaited<ReturnType<typeof startProxyBefore>>;
 

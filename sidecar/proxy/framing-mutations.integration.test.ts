@@ -1,12 +1,12 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { whyNoDebianServers } from '../../testing/debian-server.ts';
-import * as attacks from '../../testing/framing-attacks.ts';
-import { startNginxAgent, type NginxAgent, type NginxRequest } from '../../testing/nginx-agent.ts';
-import fc from '../../testing/properties.ts';
-import { startProxyBefore } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { whyNoDebianServers } from '../../testing/machine/debian-server.ts';
+import * as attacks from '../../testing/http/framing-attacks.ts';
+import { startNginxAgent, type NginxAgent, type NginxRequest } from '../../testing/sidecar/nginx-agent.ts';
+import fc from '../../testing/random/properties.ts';
+import { startProxyBefore } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const CORPUS = [
   ...attacks.CODINGS,

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { PolicyAnswer } from '../../core/policy/engine.ts';
-import { ask, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { ask, startRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: ProxyRig | undefined;
 afterEach(() => rig?.close());

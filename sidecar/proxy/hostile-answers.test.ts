@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { eachRequest } from '../../testing/each-request.ts';
+import { eachRequest } from '../../testing/http/each-request.ts';
 import {
   askRaw,
   issueTlsIdentity,
   startRawRig,
   type ProxyRig,
   type TlsIdentity,
-} from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 /** The response that a client receives. `cut`: the connection ended before the response. */
 interface Seen {

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { aMoment } from '../../testing/moment.ts';
-import { ask, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import { ask, startRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 const SETTINGS = '\0\0\0\x04\0\0\0\0\0';

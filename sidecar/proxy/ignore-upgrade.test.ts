@@ -2,9 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { aMoment } from '../../testing/moment.ts';
-import { startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import { startRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 /** The headers that Java's HttpClient sends by default with each request to an `http:` address. */
 const h2c = (line: string, more = ''): string =>

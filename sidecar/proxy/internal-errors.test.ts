@@ -8,8 +8,8 @@ import {
   startRig,
   type ProxyRig,
   type RigOptions,
-} from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 import type { Recording } from '../audit/recording.ts';
 
 let rig: ProxyRig;

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { aMoment } from '../../testing/moment.ts';
-import { ask, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import { ask, startRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 const MIB = 1024 * 1024;
 /** Memory for 7 first requests. */

@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { aMoment } from '../../testing/moment.ts';
-import { startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import { startRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {

@@ -3,10 +3,10 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { eachRequest } from '../../testing/each-request.ts';
-import { fullListener } from '../../testing/full-listener.ts';
-import { holdTimers } from '../../testing/held-timers.ts';
-import { stillness } from '../../testing/moment.ts';
+import { eachRequest } from '../../testing/http/each-request.ts';
+import { fullListener } from '../../testing/http/full-listener.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
+import { stillness } from '../../testing/time/moment.ts';
 import {
   ask,
   askRaw,
@@ -15,8 +15,8 @@ import {
   startRawRig,
   startRig,
   type ProxyRig,
-} from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 import { IDLE_MS } from './upstream.ts';
 
 let rig: ProxyRig;

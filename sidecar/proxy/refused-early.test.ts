@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { holdTimers } from '../../testing/held-timers.ts';
-import { aMoment } from '../../testing/moment.ts';
-import { ask, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import { ask, startRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: ProxyRig;
 afterEach(() => rig.close());

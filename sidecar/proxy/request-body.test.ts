@@ -4,9 +4,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { collectGarbage } from '../../testing/held-bytes.ts';
-import { askRaw, completedEntry, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { collectGarbage } from '../../testing/http/held-bytes.ts';
+import { askRaw, completedEntry, startRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 import type { UpstreamRequest } from './upstream.ts';
 
 let rig: ProxyRig;

@@ -1,8 +1,8 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { stillness } from '../../testing/moment.ts';
-import { until } from '../../testing/until.ts';
+import { stillness } from '../../testing/time/moment.ts';
+import { until } from '../../testing/time/until.ts';
 import { ResponseWriter } from './response-writer.ts';
 
 let server: Server;

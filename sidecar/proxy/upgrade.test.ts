@@ -6,9 +6,9 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { PolicyAnswer } from '../../core/policy/engine.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { eachRequest } from '../../testing/each-request.ts';
-import { holdTimers } from '../../testing/held-timers.ts';
-import { aMoment, stillness } from '../../testing/moment.ts';
+import { eachRequest } from '../../testing/http/each-request.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
+import { aMoment, stillness } from '../../testing/time/moment.ts';
 import {
   askRaw,
   completedEntry,
@@ -17,8 +17,8 @@ import {
   startRig,
   type ProxyRig,
   type RigOptions,
-} from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+} from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {

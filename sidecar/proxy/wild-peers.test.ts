@@ -3,10 +3,16 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { eachRequest } from '../../testing/each-request.ts';
-import { aMoment } from '../../testing/moment.ts';
-import { askRaw, completedEntry, startRawRig, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
-import { until } from '../../testing/until.ts';
+import { eachRequest } from '../../testing/http/each-request.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import {
+  askRaw,
+  completedEntry,
+  startRawRig,
+  startRig,
+  type ProxyRig,
+} from '../../testing/sidecar/proxy-rig.ts';
+import { until } from '../../testing/time/until.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { askRaw, startRawRig, startRig, type ProxyRig } from '../../testing/proxy-rig.ts';
+import { askRaw, startRawRig, startRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { countRequests } from '../../testing/count-requests.ts';
-import { fullListener } from '../../testing/full-listener.ts';
-import { holdTimers } from '../../testing/held-timers.ts';
-import { until } from '../../testing/until.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { countRequests } from '../../testing/http/count-requests.ts';
+import { fullListener } from '../../testing/http/full-listener.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
+import { until } from '../../testing/time/until.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 
 let rig: SidecarRig;
 afterEach(async () => {

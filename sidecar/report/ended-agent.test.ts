@@ -6,10 +6,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MatrixReport } from '../../core/egress/matrix.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { post, startTlsVendor, type TlsVendor } from '../../testing/egress-rig.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
-import { ask } from '../../testing/proxy-rig.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { post, startTlsVendor, type TlsVendor } from '../../testing/sidecar/egress-rig.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
+import { ask } from '../../testing/sidecar/proxy-rig.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 
 const LANE = '/openai/v1/chat/completions';
 const question = { model: 'gpt-5', messages: [] };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { EVENT_BATCH_LIMITS } from '../../core/shapes/events.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 
 let rig: SidecarRig;
 beforeEach(async () => {

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { EventSource } from 'undici';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { openEventStream, type EventStream } from '../../testing/event-stream.ts';
-import { holdTimers } from '../../testing/held-timers.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
-import { aMoment } from '../../testing/moment.ts';
-import { until } from '../../testing/until.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
-import { startTcpRelay } from '../../testing/tcp-relay.ts';
+import { openEventStream, type EventStream } from '../../testing/http/event-stream.ts';
+import { holdTimers } from '../../testing/time/held-timers.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
+import { aMoment } from '../../testing/time/moment.ts';
+import { until } from '../../testing/time/until.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
+import { startTcpRelay } from '../../testing/http/tcp-relay.ts';
 
 const DESTRUCTIVE = 'destructive_tool_without_confirmation';
 const MANIFEST = manifestText({

@@ -8,8 +8,8 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { MatrixReport } from '../../core/egress/matrix.ts';
 import type { EvidenceReport } from '../../core/shapes/evidence.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
-import { ask } from '../../testing/proxy-rig.ts';
-import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { ask } from '../../testing/sidecar/proxy-rig.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 
 const FORGED = { prompt_tokens: 1_000_000, completion_tokens: 234_567, total_tokens: 1_234_567 };
 const NOTE = { text: 'buy milk', model: 'forged-1', usage: FORGED };

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
-import { ManualClock } from '../../testing/manual-clock.ts';
+import { ManualClock } from '../../testing/time/manual-clock.ts';
 import type { UsageTotals } from '../../core/shapes/usage.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import { PeerUsage } from './peer-usage.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
-import { auditLogOf } from '../../testing/audit-log.ts';
+import { auditLogOf } from '../../testing/sidecar/audit-log.ts';
 
 const priced = plainManifest('shop', []);
 priced.spec.model.costControls = { usdPerMillionTokens: { input: 2, output: 8 } };

@@ -10,7 +10,7 @@ import {
   type BrowserContextOptions,
   type Page,
 } from 'playwright-core';
-import { BROWSER_ROOT, libraryPath } from '../debian-server.ts';
+import { BROWSER_ROOT, libraryPath } from '../machine/debian-server.ts';
 
 /** Debian's Chromium, unpacked or installed, or Google Chrome. Debian's launcher script has absolute paths and is not used. */
 const PROGRAMS = [

@@ -7,9 +7,9 @@ import type { Locator, Page } from 'playwright-core';
 import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import { formatsFor, withLocalTimes } from '../../dashboard/format.ts';
 import { Problem } from '../../runtime/problem.ts';
-import { whyNoBrowser } from '../debian-server.ts';
-import { aHeartbeat } from '../heartbeat.ts';
-import { TestServers } from '../sockets.ts';
+import { whyNoBrowser } from '../machine/debian-server.ts';
+import { aHeartbeat } from '../fleet/heartbeat.ts';
+import { TestServers } from '../http/sockets.ts';
 import { eventually, TestBrowser, type Visit, type VisitOptions } from './chromium.ts';
 import { ADMIN_KEY, DashboardPlane, NOW, type PlaneOptions } from './dashboard-plane.ts';
 

@@ -9,7 +9,7 @@ import type { Issue } from '../../core/shapes/gap.ts';
 import { gradeOf } from '../../core/shapes/grade.ts';
 import { summaryOf } from '../../core/health/summarize.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
-import { aHeartbeat } from '../heartbeat.ts';
+import { aHeartbeat } from '../fleet/heartbeat.ts';
 import {
   ASSISTANT_EGRESS,
   HELPER_EGRESS,

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import type { AgentRow } from '../../core/shapes/agent-row.ts';
-import { whyNoBrowser } from '../debian-server.ts';
+import { whyNoBrowser } from '../machine/debian-server.ts';
 import { violationsOf } from './accessibility.ts';
 import { eventually, TestBrowser, type Visit, type VisitOptions } from './chromium.ts';
 import { ADMIN_KEY, DashboardPlane, NOW } from './dashboard-plane.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { pythonInterpreter } from '../python-interpreter.ts';
+import { pythonInterpreter } from '../machine/python-interpreter.ts';
 
 /** The agent of the conformance suites with the reporter of one language. */
 export interface ConformanceAgent {

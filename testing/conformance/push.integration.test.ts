@@ -7,9 +7,9 @@ import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt, SignJWT } from 'jose';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
-import { until } from '../until.ts';
-import { ProcessRig, type RunningPart } from '../process-rig.ts';
-import { TestServers } from '../sockets.ts';
+import { until } from '../time/until.ts';
+import { ProcessRig, type RunningPart } from '../machine/process-rig.ts';
+import { TestServers } from '../http/sockets.ts';
 import { AGENTS, type ConformanceAgent } from './agents.ts';
 
 const ADMIN_KEY = 'an-admin-key-of-the-test';

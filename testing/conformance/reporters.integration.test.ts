@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseEventBatch } from '../../core/shapes/events.ts';
-import { TestServers } from '../sockets.ts';
+import { TestServers } from '../http/sockets.ts';
 import { AGENTS, FOLDER } from './agents.ts';
 
 interface Case {

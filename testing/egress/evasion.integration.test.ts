@@ -21,7 +21,7 @@ import {
   whyNoNetworks,
   type TwoNetworks,
 } from './two-networks.ts';
-import { until } from '../until.ts';
+import { until } from '../time/until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const missing = whyNoNetworks();

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { EgressCall } from '../../core/egress/egress-call.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { Programs } from '../frameworks/programs.ts';
-import { ProcessRig, type RunningPart } from '../process-rig.ts';
+import { ProcessRig, type RunningPart } from '../machine/process-rig.ts';
 import type { Addresses } from './client-row.ts';
 import { CLIENT_ROWS } from './client-rows.ts';
 import { laneEnvironment } from './lane-environment.ts';

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { ChildServer } from '../child-server.ts';
+import { ChildServer } from '../machine/child-server.ts';
 import { folderOf, pythonIn } from './programs.ts';
 
 /** A program in Python or JavaScript, and its working directory. */

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
-import { startNginx, whyNoDebianServers, type RunningServer } from '../debian-server.ts';
+import { startNginx, whyNoDebianServers, type RunningServer } from '../machine/debian-server.ts';
 import { manifestText } from '../manifests/manifest-text.ts';
-import { ProcessRig } from '../process-rig.ts';
+import { ProcessRig } from '../machine/process-rig.ts';
 import { Programs, whyNoPackages } from './programs.ts';
 import type { Packages } from './row.ts';
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { FRAMEWORK_PROJECTS } from '../../authoring/scaffold/framework-projects.ts';
 import type { Framework } from '../../authoring/scaffold/frameworks.ts';
 import type { GeneratedFile } from '../../authoring/scaffold/generated-file.ts';
-import { linkPackages, makeConsumerProject, type ConsumerProject } from '../consumer-project.ts';
+import { linkPackages, makeConsumerProject, type ConsumerProject } from '../machine/consumer-project.ts';
 import { AgentProcess } from './agent-process.ts';
 import { folderOf, pythonIn, QUIET } from './programs.ts';
 import type { Packages } from './row.ts';

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
 import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { manifestText, startSidecarRig } from '../sidecar-rig.ts';
+import { manifestText, startSidecarRig } from '../sidecar/sidecar-rig.ts';
 import { INSTRUMENTED_ROWS, type InstrumentedRow } from './instrumented-rows.ts';
 import { Programs, versionOf, whyNoPackages } from './programs.ts';
-import { until } from '../until.ts';
+import { until } from '../time/until.ts';
 import { startVendor, type Vendor } from './vendor.ts';
 
 let vendor: Vendor;

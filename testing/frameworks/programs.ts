@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { ChildServer } from '../child-server.ts';
+import { ChildServer } from '../machine/child-server.ts';
 import type { Packages } from './row.ts';
 
 const SOURCES = join(import.meta.dirname, 'programs');

@@ -18,8 +18,8 @@ import { parseUsageReport } from '../../core/usage/parse-usage-report.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { runChecks } from '../../reporter/health-checks.ts';
 import { createRequestBehavior } from '../../reporter/request-behavior.ts';
-import fc, { anyCharacter } from '../properties.ts';
-import { pythonInterpreter } from '../python-interpreter.ts';
+import fc, { anyCharacter } from '../random/properties.ts';
+import { pythonInterpreter } from '../machine/python-interpreter.ts';
 
 const PYTHON = pythonInterpreter(11);
 if (PYTHON === undefined)

@@ -12,14 +12,14 @@ import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { builtinEngine, policyOf } from '../../core/policy/policy.ts';
 import { totalOf } from '../../core/usage/answer-usage.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { startFakeEngine, type FakeEngine } from '../fake-engine.ts';
-import { McpTestClient } from '../mcp-client.ts';
-import { ProcessRig } from '../process-rig.ts';
+import { startFakeEngine, type FakeEngine } from '../sidecar/fake-engine.ts';
+import { McpTestClient } from '../sidecar/mcp-client.ts';
+import { ProcessRig } from '../machine/process-rig.ts';
 import { ExampleAgent } from './example-agent.ts';
 import type { ExampleResult } from './example-result.ts';
 import { exampleName, type ExampleRow } from './example-rows.ts';
 import { versionOf } from './programs.ts';
-import { until } from '../until.ts';
+import { until } from '../time/until.ts';
 import { startVendor, type Vendor } from './vendor.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');

@@ -5,11 +5,11 @@ import { totalOf } from '../../core/usage/answer-usage.ts';
 import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { manifestText } from '../manifests/manifest-text.ts';
-import { ProcessRig } from '../process-rig.ts';
+import { ProcessRig } from '../machine/process-rig.ts';
 import { Programs, versionOf, type Client } from './programs.ts';
 import type { Form, FormResult, RaisedError, Row, RowResult } from './row.ts';
 import { startTap, type Exchange, type Tap } from './tap.ts';
-import { until } from '../until.ts';
+import { until } from '../time/until.ts';
 import { startVendor, type Scenario, type Vendor } from './vendor.ts';
 
 /** Resources shared by the rows of a run. */

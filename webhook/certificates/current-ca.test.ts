@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { CANARY_CONDITION, passedWith } from '../../kube/canary-condition.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { fakeClusterOfEachTest } from '../../testing/fake-cluster.ts';
+import { fakeClusterOfEachTest } from '../../testing/cluster/fake-cluster.ts';
 import { isCurrentCaSufficient } from './current-ca.ts';
 
 const cluster = fakeClusterOfEachTest();

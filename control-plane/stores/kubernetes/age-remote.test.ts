@@ -5,8 +5,8 @@ import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { statusOf } from '../../../core/observation/status-of.ts';
 import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
-import { aHeartbeat } from '../../../testing/heartbeat.ts';
-import { ManualClock } from '../../../testing/manual-clock.ts';
+import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
+import { ManualClock } from '../../../testing/time/manual-clock.ts';
 import { ageRemoteAgents } from './age-remote.ts';
 
 const START = '2026-03-01T10:00:00.000Z';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Heartbeat } from '../../../core/shapes/heartbeat.ts';
-import { aHeartbeat } from '../../../testing/heartbeat.ts';
+import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
 import type { Arrival } from '../store.ts';
 import { HeartbeatQueue } from './heartbeat-queue.ts';
 

@@ -15,11 +15,11 @@ import { AGENT_OBSERVATIONS, collectionPath, objectPath } from '../../../kube/re
 import type { Clock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics } from '../../../runtime/metrics.ts';
-import { aHeartbeat } from '../../../testing/heartbeat.ts';
-import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/store-contract.ts';
+import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
+import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/fleet/store-contract.ts';
 import type { AgentKey, Arrival, Store } from '../store.ts';
 import { KubernetesStore } from './kubernetes-store.ts';
-import { until } from '../../../testing/until.ts';
+import { until } from '../../../testing/time/until.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
 const at = (seconds: number): Date => new Date(Date.parse(START) + seconds * 1000);

@@ -6,11 +6,15 @@ import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { KubeClient } from '../../../kube/client.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';
-import { startFakeApiServer, type FakeApiServer, type Fault } from '../../../testing/fake-api-server.ts';
-import { EGRESS, EGRESS_SUMMARY } from '../../../testing/egress-report.ts';
-import { aHeartbeat } from '../../../testing/heartbeat.ts';
-import { aMoment } from '../../../testing/moment.ts';
-import { SteppingClock } from '../../../testing/stepping-clock.ts';
+import {
+  startFakeApiServer,
+  type FakeApiServer,
+  type Fault,
+} from '../../../testing/cluster/fake-api-server.ts';
+import { EGRESS, EGRESS_SUMMARY } from '../../../testing/fleet/egress-report.ts';
+import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
+import { aMoment } from '../../../testing/time/moment.ts';
+import { SteppingClock } from '../../../testing/time/stepping-clock.ts';
 import type { HeartbeatOutcome, Store } from '../store.ts';
 import { KubernetesStore } from './kubernetes-store.ts';
 

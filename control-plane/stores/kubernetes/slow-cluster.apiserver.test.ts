@@ -12,9 +12,9 @@ import { AGENT_OBSERVATIONS, collectionPath } from '../../../kube/resources.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';
-import { aHeartbeat } from '../../../testing/heartbeat.ts';
-import { stopProcess } from '../../../testing/stop-process.ts';
-import { IN_SOAK, withinLimit } from '../../../testing/real-time.ts';
+import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
+import { stopProcess } from '../../../testing/machine/stop-process.ts';
+import { IN_SOAK, withinLimit } from '../../../testing/time/real-time.ts';
 import type { HeartbeatOutcome, Store } from '../store.ts';
 import { KubernetesStore } from './kubernetes-store.ts';
 

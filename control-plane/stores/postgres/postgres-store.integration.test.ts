@@ -7,11 +7,15 @@ import pg from 'pg';
 import { systemClock } from '../../../runtime/clock.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import { Secret } from '../../../runtime/secret.ts';
-import { startPostgres, whyNoDebianServers, type PostgresServer } from '../../../testing/debian-server.ts';
-import { aHeartbeat } from '../../../testing/heartbeat.ts';
-import { ManualClock } from '../../../testing/manual-clock.ts';
-import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/store-contract.ts';
-import { startTcpRelay, type TcpRelay } from '../../../testing/tcp-relay.ts';
+import {
+  startPostgres,
+  whyNoDebianServers,
+  type PostgresServer,
+} from '../../../testing/machine/debian-server.ts';
+import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
+import { ManualClock } from '../../../testing/time/manual-clock.ts';
+import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/fleet/store-contract.ts';
+import { startTcpRelay, type TcpRelay } from '../../../testing/http/tcp-relay.ts';
 import { issueCa, issueLeaf } from '../../../webhook/certificates/issue.ts';
 import type { SqlSession } from '../sql/sql-database.ts';
 import { SqlStore, type SqlStoreOptions } from '../sql/sql-store.ts';
@@ -19,7 +23,7 @@ import type { Arrival, HeartbeatOutcome, Store } from '../store.ts';
 import type { DatabaseAddress } from './database-url.ts';
 import { SCHEMA_VERSION } from './migrations.ts';
 import { PostgresDatabase, type PostgresOptions } from './postgres-database.ts';
-import { until } from '../../../testing/until.ts';
+import { until } from '../../../testing/time/until.ts';
 
 const PASSWORD = 'password-of-a-test';
 const START = '2026-03-01T10:00:00.000Z';

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { historyContract } from '../../../testing/history-contract.ts';
-import { ManualClock } from '../../../testing/manual-clock.ts';
+import { historyContract } from '../../../testing/fleet/history-contract.ts';
+import { ManualClock } from '../../../testing/time/manual-clock.ts';
 import { SqliteDatabase } from '../sqlite/sqlite-database.ts';
 import { SqlStore } from './sql-store.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { silentLogger, type LogFields } from '../../../runtime/logger.ts';
-import { ManualClock } from '../../../testing/manual-clock.ts';
+import { ManualClock } from '../../../testing/time/manual-clock.ts';
 import { SqliteDatabase } from '../sqlite/sqlite-database.ts';
 import { logFailures } from './log-failures.ts';
 import type { SqlDatabase } from './sql-database.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { VENDORS, type CallWire, type VendorAnswer } from '../../../testing/vendor-streams.ts';
+import { VENDORS, type CallWire, type VendorAnswer } from '../../../testing/sidecar/vendor-streams.ts';
 import type { Json, JudgeCall, ModelUsage, WireName } from '../model-wire.ts';
 import { WIRE_OF } from './wire-of.ts';
 

@@ -1,8 +1,8 @@
 // Random answers and streams: cut, reordered, malformed, with every kind of judge.
 import { describe, expect, test } from '@jest/globals';
-import { diceOf, oneOf } from '../../../testing/dice.ts';
-import { SEED } from '../../../testing/seed.ts';
-import { VENDORS, type CallWire, type VendorAnswer } from '../../../testing/vendor-streams.ts';
+import { diceOf, oneOf } from '../../../testing/random/dice.ts';
+import { SEED } from '../../../testing/random/seed.ts';
+import { VENDORS, type CallWire, type VendorAnswer } from '../../../testing/sidecar/vendor-streams.ts';
 import { isRecord, jsonOf } from '../../untrusted/fields.ts';
 import type { CallDecision, Frame, Json, JudgeCall } from '../model-wire.ts';
 import { createLineFrames, createSseFrames } from '../sse-frames.ts';

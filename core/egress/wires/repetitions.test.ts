@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc, { runs } from '../../../testing/properties.ts';
+import fc, { runs } from '../../../testing/random/properties.ts';
 import type { Json, JudgeCall } from '../model-wire.ts';
 import { createSseFrames } from '../sse-frames.ts';
 import { AnswerCalls } from './answer-calls.ts';

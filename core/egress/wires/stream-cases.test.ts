@@ -1,6 +1,6 @@
 // Forms of streams that only one vendor, or only some servers, send.
 import { describe, expect, test } from '@jest/globals';
-import { event } from '../../../testing/vendor-streams.ts';
+import { event } from '../../../testing/sidecar/vendor-streams.ts';
 import { isRecord, jsonOf } from '../../untrusted/fields.ts';
 import type { FilterOptions, Frame, Json, JudgeCall, StreamFilter, WireName } from '../model-wire.ts';
 import { createLineFrames, createSseFrames } from '../sse-frames.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { isRecord, jsonOf } from '../../untrusted/fields.ts';
-import { event, VENDORS, type CallWire, type VendorAnswer } from '../../../testing/vendor-streams.ts';
+import { event, VENDORS, type CallWire, type VendorAnswer } from '../../../testing/sidecar/vendor-streams.ts';
 import type { FilterOptions, Frame, Json, JudgeCall, StreamFilter, WireName } from '../model-wire.ts';
 import { createLineFrames, createSseFrames } from '../sse-frames.ts';
 import { MAX_ARGUMENTS, MAX_CALLS } from './answer-calls.ts';

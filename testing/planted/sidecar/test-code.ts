@@ -1,2 +1,2 @@
 // Planted violation: the product must not import test code.
-export { aHeartbeat } from '../../heartbeat.ts';
+export { aHeartbeat } from '../../fleet/heartbeat.ts';

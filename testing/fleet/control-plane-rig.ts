@@ -1,0 +1,117 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createControlPlaneApp } from '../../control-plane/app.ts';
+import { readConfig } from '../../control-plane/config.ts';
+import { createContext } from '../../control-plane/context.ts';
+import { SqliteStore } from '../../control-plane/stores/sqlite/sqlite-store.ts';
+import type { Store } from '../../control-plane/stores/store.ts';
+import { listen, type Listener, type ListenOptions } from '../../runtime/http-listener.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { createMetrics, type Metrics } from '../../runtime/metrics.ts';
+import { aHeartbeat } from './heartbeat.ts';
+import { ManualClock } from '../time/manual-clock.ts';
+
+export const ADMIN_KEY = 'admin-key-of-the-rig';
+/** With it, no test waits for the key that is derived from the admin key. */
+export const JWT_SECRET = 'jwt-secret-of-the-rig-with-32-characters';
+
+export interface RigResponse {
+  status: number;
+  headers: Headers;
+  /** The parsed JSON, else the text. */
+  body: unknown;
+}
+
+export interface RigRequest {
+  headers?: Record<string, string>;
+  /** Sent as JSON unless it is text or bytes. */
+  body?: unknown;
+}
+
+export interface RegisteredAgent {
+  agentId: string;
+  apiKey: string;
+}
+
+/** A control plane with the SQLite store in this process. */
+export interface ControlPlaneRig {
+  listener: Listener;
+  store: Store;
+  clock: ManualClock;
+  metrics: Metrics;
+  send(method: string, path: string, request?: RigRequest): Promise<RigResponse>;
+  /** With the admin key; `path` below `/api/v1`. */
+  admin(method: string, path: string, body?: unknown): Promise<RigResponse>;
+  register(agentName: string): Promise<RegisteredAgent>;
+  heartbeat(apiKey: string, heartbeat?: Parameters<typeof aHeartbeat>[0]): Promise<RigResponse>;
+  /** Everything that the store has, as text. */
+  stored(): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface ControlPlaneRigOptions {
+  listen?: (metrics: Metrics) => Partial<ListenOptions>;
+  rateLimitSeconds?: number;
+}
+
+export async function startControlPlaneRig(options: ControlPlaneRigOptions = {}): Promise<ControlPlaneRig> {
+  const directory = await mkdtemp(join(tmpdir(), 'control-plane-'));
+  const config = readConfig({
+    PLATFORM_ADMIN_KEY: ADMIN_KEY,
+    JWT_SECRET,
+    DATA_DIR: directory,
+    STORE: 'sqlite',
+  });
+  if (!config.ok) throw new Error(JSON.stringify(config.problems));
+  const clock = new ManualClock('2026-03-01T10:00:00.000Z');
+  const store = new SqliteStore({ directory, clock, rateLimitSeconds: options.rateLimitSeconds ?? 0 });
+  await store.start();
+  const metrics = createMetrics();
+  const context = createContext({
+    config: config.config,
+    logger: silentLogger,
+    metrics,
+    store,
+    clock,
+    pods: { identify: () => Promise.resolve({ kind: 'unauthenticated', reason: 'there is no cluster' }) },
+  });
+  const handler = createControlPlaneApp(context);
+  const listener = await listen({ handler, port: 0, host: '127.0.0.1', ...options.listen?.(metrics) });
+  const send = (method: string, path: string, request: RigRequest = {}): Promise<RigResponse> =>
+    sendTo(`http://127.0.0.1:${listener.port}${path}`, method, request);
+  const admin = (method: string, path: string, body?: unknown): Promise<RigResponse> =>
+    send(method, `/api/v1${path}`, { headers: { 'x-admin-key': ADMIN_KEY }, body });
+  return {
+    ...{ listener, store, clock, metrics, send, admin },
+    register: async (agentName) =>
+      (await admin('POST', '/register', { agentName, runtime: 'docker' })).body as RegisteredAgent,
+    heartbeat: (apiKey, heartbeat) =>
+      send('POST', '/api/v1/heartbeat', {
+        headers: { authorization: `Bearer ${apiKey}` },
+        body: aHeartbeat(heartbeat),
+      }),
+    stored: async () => {
+      const page = await store.list({ limit: 1_000, after: null }, clock.now());
+      const reports = page.agents.map((agent) => store.report(agent, null, clock.now()));
+      return JSON.stringify([page, await Promise.all(reports)]);
+    },
+    close: async () => {
+      await listener.close(0);
+      await store.close();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+async function sendTo(url: string, method: string, { headers, body }: RigRequest): Promise<RigResponse> {
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+  const response = await fetch(url, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = (response.headers.get('content-type') ?? '').includes('json') && text !== '';
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+}
