@@ -1,4 +1,4 @@
-import type { LlmAnalysisLimits } from '../llm/analysis/daily-budget.ts';
+import type { TokenPrice } from '../core/usage/day-totals.ts';
 import { integer, withDefault, type ConfigOf, type EnvField, type Summaries } from './env.ts';
 
 const usd = (fallback: string): EnvField<number> =>
@@ -25,6 +25,14 @@ export const LLM_LIMIT_SUMMARIES: Summaries<typeof LLM_LIMIT_FIELDS> = {
     'The price of the model for input tokens, from which the cost is computed.',
   LLM_ANALYSIS_USD_PER_MILLION_OUTPUT_TOKENS: 'The price of the model for output tokens.',
 };
+
+export interface LlmAnalysisLimits {
+  /** Of one request. */
+  timeoutSeconds: number;
+  tokensPerDay: number;
+  usdPerDay: number;
+  usdPerMillionTokens: TokenPrice;
+}
 
 export function llmAnalysisLimits(config: ConfigOf<typeof LLM_LIMIT_FIELDS>): LlmAnalysisLimits {
   return {

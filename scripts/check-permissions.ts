@@ -44,7 +44,7 @@ const UNUSED: readonly Unused[] = [
   {
     permission: 'operator patch events.k8s.io/events',
     used: 'sometimes',
-    why: 'increments the count of an Event that repeats within ten minutes, instead of creating another Event',
+    why: 'increments the count of a stored Event that repeats, instead of creating another Event',
   },
   {
     permission:

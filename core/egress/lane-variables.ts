@@ -7,7 +7,8 @@ type LaneOf<Row> = Row extends { lane: { id: infer Id } } ? Id : never;
 export type VendorLaneName = LaneOf<(typeof VENDORS)[keyof typeof VENDORS]>;
 
 /**
- * The lanes of vendors, and the variables that real clients were seen to follow (docs/decisions/0093). A variable is added only where
+ * The lanes of vendors, and the variables that clients follow (docs/decisions/0093): as runs recorded, except those in
+ * `NOT_IN_THE_TABLE` of testing/egress/clients.integration.test.ts. A variable is added only where
  * every client that reads it accepts the value.
  */
 export const VENDOR_LANES = Object.fromEntries(

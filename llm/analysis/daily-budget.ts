@@ -1,5 +1,6 @@
 import { costOf } from '../../core/usage/cost.ts';
-import { dayOf, type TokenPrice } from '../../core/usage/day-totals.ts';
+import { dayOf } from '../../core/usage/day-totals.ts';
+import type { LlmAnalysisLimits } from '../../runtime/llm-analysis-fields.ts';
 
 /** Tokens of one request. */
 export interface TokenUse {
@@ -7,16 +8,7 @@ export interface TokenUse {
   output: number;
 }
 
-export interface BudgetLimits {
-  tokensPerDay: number;
-  usdPerDay: number;
-  usdPerMillionTokens: TokenPrice;
-}
-
-export interface LlmAnalysisLimits extends BudgetLimits {
-  /** Of one request. */
-  timeoutSeconds: number;
-}
+type BudgetLimits = Omit<LlmAnalysisLimits, 'timeoutSeconds'>;
 
 /**
  * The tokens and the money of one UTC day. Before a request is sent, it reserves the most that it is expected to use. A request

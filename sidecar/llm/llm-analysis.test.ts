@@ -3,7 +3,7 @@ import { NOON, aManifest, someFacts } from '../../testing/fleet/facts.ts';
 import { SteppingClock } from '../../testing/time/stepping-clock.ts';
 import type { Facts } from '../../core/facts/facts.ts';
 import { assess } from '../../core/gap/assess.ts';
-import type { LlmAnalysisLimits } from '../../llm/analysis/daily-budget.ts';
+import type { LlmAnalysisLimits } from '../../runtime/llm-analysis-fields.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { CompletionRequest, CompletionResult } from '../../llm/provider.ts';
 import { silentLogger } from '../../runtime/logger.ts';

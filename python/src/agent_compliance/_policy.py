@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
     Manifest = dict[str, Any]
-    # Denials, or the reason why there is no verdict and whether the engine failed.
+    # Denials, or the reason why there is no decision and whether the engine failed.
     Answer = tuple[list[str], None, bool] | tuple[None, str, bool]
 
 _MAX_FAILURES = 5
@@ -38,7 +38,7 @@ _PAUSE_SECONDS = 5.0
 _MAX_REASONS = 100
 _MAX_REASON = 200
 _MAX_NAMES = 1000
-# Denials by a missing fact. They are no verdict if the fact is None: unknown.
+# Denials by a missing fact. They are no decision if the fact is None: unknown.
 _REQUIRED = {
     "destructive_tool_without_confirmation": "user_confirmed",
     "pii_detector_not_invoked": "guardrails_invoked",
@@ -54,7 +54,7 @@ class PolicyDenied(Exception):
 
 
 class PolicyUnavailable(Exception):
-    """The policy engine gave no verdict. Raised only with `fail_closed`."""
+    """The policy engine gave no decision. Raised only with `fail_closed`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"no decision from the policy engine: {reason}")
