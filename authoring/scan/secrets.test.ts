@@ -42,6 +42,23 @@ test.each(['https://host/path?page=1', 'redis://cache:6379', 'sk-short', 'openai
 );
 
 describe('the text for a model', () => {
+  test.each([
+    ['an attribute of JSX', 'a.js', 'const a = <Client apiKey="hunter2secret" />;'],
+    ['the password of a URL in JSX', 'a.js', 'const a = <Db url="postgres://u:hunter2@h/db" />;'],
+    ['text behind an unclosed element', 'a.js', 'const a = <Foo>text {a.b}\nconst password = "hunter22x";'],
+    ['code that is not JavaScript', 'a.js', 'foo<string>("a", <T>(x));\nconst secret = "hunter22x";'],
+    [
+      'a file with conflict markers',
+      'a.ts',
+      '<<<<<<< HEAD\nlet a = 1;\n=======\n>>>>>>> b\nconst token = "hunter22x";',
+    ],
+    ['a comment', 'a.py', '# password = "hunter22x"'],
+  ])('has no secret in %s', (_, path, text) => {
+    const { text: shown, places } = redacted(sourceOf({ path, text }));
+    expect(shown).not.toContain('hunter');
+    expect(places).toHaveLength(1);
+  });
+
   test('has no literals that look like secrets, and the same lines', () => {
     const text = [
       'key = "sk-0123456789abcdef0123"  # sk-0123456789abcdef0123',

@@ -5,11 +5,18 @@ export type Language = 'python' | 'javascript';
 
 export const languageOf = (path: string): Language => (path.endsWith('.py') ? 'python' : 'javascript');
 
-/** Every node of a file, outer ones first. Any text has nodes: the parsers continue after an error. */
+/**
+ * Every node of a file, outer ones first. The parsers continue after an error. A text that is nested too deep for their recursion
+ * has no nodes.
+ */
 export function nodesOf(path: string, text: string): SyntaxNode[] {
   const parser = languageOf(path) === 'python' ? python : path.endsWith('.ts') ? typeScript : javaScript;
   const nodes: SyntaxNode[] = [];
-  treeOf(parser, text).iterate({ enter: ({ node }) => void nodes.push(node) });
+  try {
+    treeOf(parser, text).iterate({ enter: ({ node }) => void nodes.push(node) });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
   return nodes;
 }
 
