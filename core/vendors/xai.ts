@@ -5,6 +5,7 @@ export const vendor = {
   aliases: ['x-ai', 'grok'],
   keys: ['XAI_API_KEY'],
   api: openAiLike('https://api.x.ai/v1'),
+  client: { name: 'XAI_API_BASE', path: '' },
   lane: {
     id: 'xai',
     errors: 'openai',

@@ -267,6 +267,7 @@ _BASE_URLS = {
 _CLIENTS = {
     "google": ("GOOGLE_GEMINI_BASE_URL", ""),
     "cohere": ("CO_API_URL", "/v1"),
+    "xai": ("XAI_API_BASE", ""),
 }
 _VARIABLES = {
     "azure": "AZURE_OPENAI_ENDPOINT",
