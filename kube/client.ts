@@ -33,7 +33,17 @@ export interface KubeFailure {
 
 /** `bytes`: size of the response body. */
 export type KubeResponse<T> = { ok: true; status: number; body: T; bytes?: number } | KubeFailure;
-export type KubeStream = { ok: true; chunks: AsyncIterable<Uint8Array> } | KubeFailure;
+export type KubeStream =
+  | {
+      ok: true;
+      chunks: AsyncIterable<Uint8Array>;
+      /**
+       * The watch is dead: sends the next requests on new connections, because the idle ones may be dead too, without a sign of it
+       * (a lost route, a load balancer that dropped its state). Requests in flight continue.
+       */
+      reconnect: () => void;
+    }
+  | KubeFailure;
 
 export interface KubeClientOptions {
   access: ClusterAccess;
@@ -96,7 +106,7 @@ export class KubeClient {
   send<T>(request: KubeRequest): Promise<KubeResponse<T>> {
     return guarded(request, async () => {
       const limit = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-      return await readResponse<T>(await this.#exchange(request, limit), request);
+      return await this.#exchange(request, limit, (response) => readResponse<T>(response, request));
     });
   }
 
@@ -108,48 +118,54 @@ export class KubeClient {
       const timeOut = () => limit.abort(new DOMException('no response in time', 'TimeoutError'));
       const timer = setTimeout(timeOut, request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       try {
-        const response = await this.#exchange(request, limit.signal);
-        if (response.statusCode !== 200) return failureOf(response, await response.body.text());
-        return { ok: true, chunks: response.body as AsyncIterable<Uint8Array> };
+        return await this.#exchange<KubeStream>(request, limit.signal, async (response, reconnect) => {
+          if (response.statusCode !== 200) return failureOf(response, await response.body.text());
+          return { ok: true, chunks: response.body as AsyncIterable<Uint8Array>, reconnect };
+        });
       } finally {
         clearTimeout(timer);
       }
     });
   }
 
-  /**
-   * Sends the next requests on new connections. For a caller whose watch is dead: the idle connections may be dead too,
-   * without a sign of it (a lost route, a load balancer that dropped its state). Requests in flight continue.
-   */
-  reconnect(): void {
-    this.#connection.retire();
-  }
-
   close(): Promise<void> {
     return this.#connection.close();
   }
 
-  /** Sends one request and waits for the head of its response. */
-  async #exchange(request: KubeRequest, limit: AbortSignal): Promise<Dispatcher.ResponseData> {
+  /** Sends one request and reads its response. `reconnect`: the next requests do not use the connections of this one. */
+  async #exchange<T>(
+    request: KubeRequest,
+    limit: AbortSignal,
+    read: (response: Dispatcher.ResponseData, reconnect: () => void) => Promise<T>,
+  ): Promise<T> {
     const signal = request.signal ? AbortSignal.any([limit, request.signal]) : limit;
     let code = '<error>';
+    let reconnect = (): void => undefined;
     try {
-      const response = await this.#dispatch(request, signal);
+      const { headers, dispatcher } = await this.#connection.current();
+      reconnect = () => this.#connection.retire(dispatcher);
+      const response = await this.#dispatch(request, { headers, dispatcher, signal });
       code = String(response.statusCode);
-      return response;
+      return await read(response, reconnect);
     } catch (error) {
       // The next attempt must not wait for another connection that is dead as well.
-      if ((signal.reason as Error | undefined)?.name === 'TimeoutError') this.reconnect();
+      if ((signal.reason as Error | undefined)?.name === 'TimeoutError') reconnect();
       throw error;
     } finally {
       this.#options.observe?.({ method: request.method, host: this.#host, code });
     }
   }
 
-  async #dispatch(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async #dispatch(
+    request: KubeRequest,
+    {
+      headers,
+      dispatcher,
+      signal,
+    }: { headers: Record<string, string>; dispatcher: Dispatcher; signal: AbortSignal },
+  ): Promise<Dispatcher.ResponseData> {
     const { part, mayWrite } = this.#options;
     const connection = this.#connection;
-    const { headers, dispatcher } = await connection.current();
     const isFenced = mayWrite !== undefined && request.method !== 'GET';
     const hasBody = request.body !== undefined;
     const response = await (isFenced ? fenced(dispatcher, mayWrite) : dispatcher).request({

@@ -44,9 +44,12 @@ export class Connection {
     this.#read = null;
   }
 
-  /** Sends new requests to a new pool. Requests on the old pool continue until their response or their time limit. */
-  retire(): void {
-    if (this.#pool === null) return;
+  /**
+   * Sends new requests to a new pool. Requests on the old pool continue until their response or their time limit.
+   * @param failed the pool of the request that failed; a newer one is kept. Absent: the current one
+   */
+  retire(failed?: Dispatcher): void {
+    if (this.#pool === null || (failed !== undefined && failed !== this.#pool.agent)) return;
     const { agent } = this.#pool;
     this.#retired.add(agent);
     // `close` below destroys the pools that still have requests.

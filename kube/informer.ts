@@ -247,7 +247,7 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
       }
       const limitMs = seconds * 1_000 + this.#timing.lateMs;
       timer = setTimeout(() => {
-        client.reconnect();
+        stream.reconnect();
         watching.abort(new Error('the watch did not end in time'));
       }, limitMs);
       for await (const event of jsonLines(stream.chunks)) this.#receive(event as WatchEvent<T>);
