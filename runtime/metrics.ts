@@ -66,6 +66,7 @@ export function createMetrics(): Metrics {
       families.push({ name, type: 'histogram', help, lines });
       return {
         observe: (value, labels = NO_LABELS) => {
+          if (Number.isNaN(value)) return;
           const series = seriesOf(labels);
           const bucket = bounds.findIndex((bound) => value <= bound);
           series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;

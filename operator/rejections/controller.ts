@@ -172,6 +172,8 @@ export class RejectionController {
       type: 'Warning',
       reason: 'PodsRefused',
       action: 'Inject',
+      // A restarted operator counts the same rejection of another pod in the same Event.
+      series: reasons,
       note: unfit === null ? message : stateOf(SIDECAR_FITS, { pods: [], misfit: unfit }).message,
     });
   }

@@ -106,7 +106,7 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/usage',
       access: 'local',
       summary:
-        "Returns tokens by model and their cost: the agent's own report, or the sum of its `model` events if that is larger, else the totals of the audit ring. The report is that of one process: with several worker processes the sum of the events is larger, and `processReport` has the totals of the report. `costUsd`: as for calls in `GET /egress`, of the models whose price is known; null: the price of no model is known.",
+        "Returns tokens by model and their cost: the agent's own report, or the sum of its `model` events if that is larger, else the totals of the audit ring. The report is that of one process: with several worker processes the sum of the events is larger, and `processReport` has the totals of the report. `costUsd`: of the models whose price is known, where cached tokens have the price of other prompt tokens; null: the price of no model is known.",
       operation: USAGE,
       handlers: [
         async (_request, response) => {
