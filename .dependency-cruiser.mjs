@@ -7,7 +7,6 @@ const CORE = [
   'vendors',
   'shapes',
   'manifest',
-  'proof',
   'usage',
   'behavior',
   'facts',

@@ -8,7 +8,7 @@ import {
 } from '../core/observation/parse-evidence.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import type { Verdict } from '../core/shapes/verdict.ts';
-import { PROOF_WRITES_HEADER, type ProofWrites } from '../core/proof/proof.ts';
+import { PROOF_WRITES_HEADER, type ProofWrites } from '../core/evidence/proof.ts';
 import type { ProofRecord } from '../core/shapes/proof.ts';
 import { printable } from './rendered.ts';
 import {

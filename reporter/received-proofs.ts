@@ -1,6 +1,6 @@
 import type { HeartbeatReply } from '../core/shapes/heartbeat-reply.ts';
-import { isTrusted } from '../core/proof/counted.ts';
-import { NO_PROOFS, type SentProofs } from '../core/proof/proof-set.ts';
+import { isTrusted } from '../core/evidence/counted-proofs.ts';
+import { NO_PROOFS, type SentProofs } from '../core/evidence/proof-set.ts';
 import type { ProofRecord } from '../core/shapes/proof.ts';
 
 /** The agent's proofs in the control plane, from its replies to heartbeats. */

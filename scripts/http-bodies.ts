@@ -4,7 +4,7 @@ import { ownHealthReport, healthReport } from '../core/shapes/health.ts';
 import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
 import { heartbeatBody } from '../core/shapes/heartbeat.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
-import { parseProofSubmission } from '../core/proof/parse-proof.ts';
+import { parseProofSubmission } from '../core/evidence/parse-proof.ts';
 import { proofSubmission } from '../core/shapes/proof.ts';
 import { parseWith, type Parsed } from '../core/shapes/field.ts';
 import { usageReport } from '../core/shapes/usage.ts';

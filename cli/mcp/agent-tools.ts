@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { RULE_IDS } from '../../core/audit/rules.ts';
 import { GRADES, PHASES } from '../../core/shapes/values.ts';
-import { parseProofSubmission } from '../../core/proof/parse-proof.ts';
-import { PROOF_WRITES_HEADER } from '../../core/proof/proof.ts';
+import { parseProofSubmission } from '../../core/evidence/parse-proof.ts';
+import { PROOF_WRITES_HEADER } from '../../core/evidence/proof.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { urlBelow } from '../../push/push-heartbeat.ts';

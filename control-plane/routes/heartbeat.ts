@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
-import type { ProofWrites } from '../../core/proof/proof.ts';
+import type { ProofWrites } from '../../core/evidence/proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { callerOf, type Caller } from '../auth/caller.ts';

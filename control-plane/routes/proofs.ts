@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
-import { withExpiry } from '../../core/proof/expiry.ts';
-import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof.ts';
+import { withExpiry } from '../../core/evidence/proof-expiry.ts';
+import { parseProofSubmission, proofRecordOf } from '../../core/evidence/parse-proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';

@@ -2,8 +2,8 @@ import type { HeartbeatReply } from '../../core/shapes/heartbeat-reply.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { proofSetOf } from '../../core/observation/proofs.ts';
 import { othersToday } from '../../core/observation/tokens.ts';
-import { withExpiry } from '../../core/proof/expiry.ts';
-import { isInSync } from '../../core/proof/proof-set.ts';
+import { withExpiry } from '../../core/evidence/proof-expiry.ts';
+import { isInSync } from '../../core/evidence/proof-set.ts';
 import type { AgentRecord } from '../stores/store.ts';
 
 export interface ReplyInput {

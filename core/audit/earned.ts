@@ -1,6 +1,6 @@
 import type { Check } from '../shapes/health.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { countedProofs, type ProofTrust } from '../proof/counted.ts';
+import { countedProofs, type ProofTrust } from '../evidence/counted-proofs.ts';
 import type { ProofOrigin } from '../shapes/values.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import type { EvidenceKind, Rule, Tier } from './rule.ts';

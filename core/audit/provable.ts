@@ -1,5 +1,5 @@
 import { PACKS } from '../manifest/packs.ts';
-import { hasExpired } from '../proof/expiry.ts';
+import { hasExpired } from '../evidence/proof-expiry.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { provedBy } from './earned.ts';
 import { WEIGHTS, type Rule } from './rule.ts';

@@ -1,7 +1,7 @@
 import { unusedLaneOf } from '../egress/lane-use.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { hasExpired } from '../proof/expiry.ts';
+import { hasExpired } from './proof-expiry.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { cut } from '../untrusted/fields.ts';
 import { EVIDENCE_TIERS } from '../shapes/values.ts';

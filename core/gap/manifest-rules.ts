@@ -1,4 +1,4 @@
-import { hasExpired } from '../proof/expiry.ts';
+import { hasExpired } from '../evidence/proof-expiry.ts';
 import type { GapRule } from './finding.ts';
 
 /** The only gap property that a proof of the agent removes, and the rule of that proof. */

@@ -1,5 +1,5 @@
 import type { Grade, PolicyMode } from '../shapes/values.ts';
-import type { ProofWrites } from '../proof/proof.ts';
+import type { ProofWrites } from '../evidence/proof.ts';
 import type { AnnotationDefaults } from './annotations.ts';
 
 /** Requests and limits as Kubernetes quantities; `cpuLimit` may be `NO_LIMIT`. */

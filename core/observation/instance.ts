@@ -3,7 +3,7 @@ import { isVerified } from '../gap/gap.ts';
 import { EVALUATED, EVALUATED_PROOF } from '../gap/manifest-rules.ts';
 import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
-import { hasExpired } from '../proof/expiry.ts';
+import { hasExpired } from '../evidence/proof-expiry.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { dayOf } from '../usage/day-totals.ts';
 import { present } from '../untrusted/present.ts';

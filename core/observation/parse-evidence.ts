@@ -1,7 +1,7 @@
 import type { HealthReport, Check } from '../shapes/health.ts';
 import { parseHealthReport } from '../health/parse-health-report.ts';
 import type { Verdict } from '../shapes/verdict.ts';
-import { type ProofWrites } from '../proof/proof.ts';
+import { type ProofWrites } from '../evidence/proof.ts';
 import { PROOF_ORIGINS } from '../shapes/values.ts';
 import { type ProofRecord, sentProof } from '../shapes/proof.ts';
 import { count, cutText } from '../shapes/common.ts';

@@ -1,5 +1,5 @@
 import type { Heartbeat } from '../shapes/heartbeat.ts';
-import { mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from '../proof/proof-set.ts';
+import { mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from '../evidence/proof-set.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
 

@@ -20,7 +20,7 @@ const FIELDS: readonly ProofField[] = ['ruleId', 'verifiedBy', 'method', 'expire
 
 type Validated = { ok: true; ruleId: string; body: ProofSubmission } | { ok: false; errors: ProofErrors };
 
-/** Characters of a text of a proof (core/proof/parse-proof.ts, whose parsers are too large for the browser). */
+/** Characters of a text of a proof (core/evidence/parse-proof.ts, whose parsers are too large for the browser). */
 const MAX_LENGTH = 2048;
 
 /** Checks the fields with the rules of the API, which checks them again. */

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { hasExpired } from '../../core/proof/expiry.ts';
+import { hasExpired } from '../../core/evidence/proof-expiry.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { ApiError, remove } from '../api/client.ts';
 import { formatTime } from '../format.ts';

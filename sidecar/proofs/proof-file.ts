@@ -4,7 +4,7 @@ import { count } from '../../core/shapes/common.ts';
 import { parseWith, type Field } from '../../core/shapes/field.ts';
 import { list, object } from '../../core/shapes/object.ts';
 import { sentProof } from '../../core/shapes/proof.ts';
-import type { ProofSet } from '../../core/proof/proof-set.ts';
+import type { ProofSet } from '../../core/evidence/proof-set.ts';
 import { jsonOf } from '../../core/untrusted/fields.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 

@@ -1,5 +1,5 @@
 import type { ProofRecord } from '../../core/shapes/proof.ts';
-import { sortByRule } from '../../core/proof/proof-set.ts';
+import { sortByRule } from '../../core/evidence/proof-set.ts';
 import { readProofFile, writeProofFile, type KeptProofs } from './proof-file.ts';
 
 /** The outcome of a local change. `not-local`: the rule has a record of the control plane, which is kept. */

@@ -15,7 +15,7 @@ import { check } from '../../core/health/check.ts';
 import type { HealthReport } from '../../core/shapes/health.ts';
 import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
-import { isTrusted } from '../../core/proof/counted.ts';
+import { isTrusted } from '../../core/evidence/counted-proofs.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
 import { gather, NO_AGENT, queryPolicy, type AgentEnvironment, type Observed } from '../../probe/gather.ts';
 import type { Clock } from '../../runtime/clock.ts';

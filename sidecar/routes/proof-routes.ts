@@ -1,9 +1,9 @@
 import type { Request, RequestHandler } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
-import { withExpiry } from '../../core/proof/expiry.ts';
-import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof.ts';
-import { PROOF_WRITES_HEADER } from '../../core/proof/proof.ts';
+import { withExpiry } from '../../core/evidence/proof-expiry.ts';
+import { parseProofSubmission, proofRecordOf } from '../../core/evidence/parse-proof.ts';
+import { PROOF_WRITES_HEADER } from '../../core/evidence/proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { SidecarRoute } from '../access.ts';

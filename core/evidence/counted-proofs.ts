@@ -1,4 +1,4 @@
-import { hasExpired } from './expiry.ts';
+import { hasExpired } from './proof-expiry.ts';
 import type { ProofWrites } from './proof.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 
