@@ -80,9 +80,13 @@ const STRATEGY = { type: 'Recreate' };
     return found?.message ?? '';
   }
 
-  async function warnings(reason: string): Promise<string[]> {
-    await rig.firstEvent(reason, namespace);
-    const events = await rig.events(reason, namespace);
+  /** Waits for `count` Events: the operator writes one after the other. */
+  async function warnings(reason: string, count: number): Promise<string[]> {
+    let events = await rig.events(reason, namespace);
+    await until(`${count} × ${reason}`, async () => {
+      events = await rig.events(reason, namespace);
+      return events.length >= count;
+    });
     return events.map(({ regarding, note }) => `${regarding.kind} ${regarding.name}: ${note}`).sort();
   }
 
@@ -98,7 +102,7 @@ const STRATEGY = { type: 'Recreate' };
     // Further attempts change nothing.
     await setSidecar({ running: {} }, false, { terminated: ended });
     await setSidecar({ waiting: { reason: 'CrashLoopBackOff' } }, false, { terminated: ended });
-    await until('both Events', async () => (await rig.events('ManifestInvalid', namespace)).length === 2);
+    await warnings('ManifestInvalid', 2);
     expect(await rig.kubectl(['describe', 'ao', NAME, '-n', namespace])).toContain(wanted);
     expect(await rig.kubectl(['describe', 'deployment', NAME, '-n', namespace])).toContain(
       'unknown key "tols"',
@@ -108,7 +112,7 @@ const STRATEGY = { type: 'Recreate' };
     await setSidecar({ running: {} }, true, { terminated: ended });
     await message('ManifestValid', 'True', 'ManifestInForce');
     await message('SidecarFits', 'True', 'SidecarFits');
-    expect(await warnings('ManifestInvalid')).toEqual([
+    expect(await warnings('ManifestInvalid', 2)).toEqual([
       `AgentObservation x: ${wanted}`,
       `Deployment x: ${wanted}`,
     ]);
@@ -126,7 +130,7 @@ const STRATEGY = { type: 'Recreate' };
     expect(await message('ManifestValid', 'False', 'ManifestMissing')).toContain(
       'ConfigMap own: configmap "own" not found; create the ConfigMap',
     );
-    expect(await warnings('ManifestInvalid')).toEqual([
+    expect(await warnings('ManifestInvalid', 2)).toEqual([
       expect.stringContaining('AgentObservation x: ConfigMap own'),
       expect.stringContaining('Deployment x: ConfigMap own'),
     ]);
@@ -138,7 +142,7 @@ const STRATEGY = { type: 'Recreate' };
     await deploy();
     await setSidecar({ running: {} }, true, { terminated: { exitCode: 137, reason: 'OOMKilled' } });
     expect(await message('SidecarFits', 'False', 'OutOfMemory')).toContain('in 1 of 1 pods');
-    expect(await warnings('SidecarOutOfMemory')).toHaveLength(2);
+    expect(await warnings('SidecarOutOfMemory', 2)).toHaveLength(2);
   });
 
   test('because of a LimitRange: the Deployment has the words of the API server', async () => {
@@ -147,7 +151,7 @@ const STRATEGY = { type: 'Recreate' };
       spec: { limits: [{ type: 'Container', max: { memory: '128Mi' } }] },
     });
     await deploy();
-    const [event] = await warnings('PodsRefused');
+    const [event] = await warnings('PodsRefused', 1);
     expect(event).toMatch(/^Deployment x: .*maximum memory usage per Container is 128Mi/);
   });
 
