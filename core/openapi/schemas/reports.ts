@@ -6,14 +6,6 @@ import { issue } from '../../shapes/gap.ts';
 import { check, healthSummary } from '../../shapes/health.ts';
 import { proofRecord } from '../../shapes/proof.ts';
 import { modelUsage } from '../../shapes/usage.ts';
-import { enumOf } from '../../untrusted/json-schema.ts';
-import type { JsonSchema } from '../../untrusted/json-schema.ts';
-
-export const SEVERITY: JsonSchema = enumOf(['critical', 'high', 'medium', 'low']);
-export const SOURCE: JsonSchema = {
-  ...enumOf(['manifest-static', 'agent-sdk']),
-  description: '`agent-sdk`: the agent reports its own checks.',
-};
 
 /** Parts of reports. The sidecar and the control plane use them. */
 export const REPORT_SHAPES: readonly Field<unknown>[] = [

@@ -3,7 +3,7 @@ import { RULE_KINDS } from '../../fleet/rule-texts.ts';
 import { PACKS } from '../../manifest/packs.ts';
 import { closed, COUNT, enumOf, listOf, orNull, TEXT } from '../../untrusted/json-schema.ts';
 import type { JsonSchema } from '../../untrusted/json-schema.ts';
-import { SEVERITY } from './reports.ts';
+import { severity } from '../../shapes/gap.ts';
 
 const NAME = { agentName: TEXT, namespace: TEXT } as const;
 
@@ -19,7 +19,7 @@ export const RULE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       },
       pack: { ...orNull(enumOf(PACKS)), description: 'null: a gap rule.' },
       title: TEXT,
-      severity: { ...SEVERITY, description: 'The highest severity of its issues.' },
+      severity: { ...severity.returns, description: 'The highest severity of its issues.' },
       points: {
         ...COUNT,
         description: '`gap`: points of an issue with this severity. `compliance`: weight of the rule.',

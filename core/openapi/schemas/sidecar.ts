@@ -26,7 +26,7 @@ import {
 } from '../../untrusted/json-schema.ts';
 import type { JsonSchema } from '../../untrusted/json-schema.ts';
 import { EGRESS_CALL_SCHEMAS } from './egress-calls.ts';
-import { SEVERITY, SOURCE } from './reports.ts';
+import { severity, source } from '../../shapes/gap.ts';
 
 const CALL = { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT, totalTokens: COUNT } as const;
 const LATENCY = orNull(AMOUNT);
@@ -49,14 +49,14 @@ const GAP: Readonly<Record<string, JsonSchema>> = {
   AlignmentReport: {
     description: 'The issues as declared and observed values.',
     ...closed({
-      source: SOURCE,
+      source: source.returns,
       gaps: listOf(
         closed(
           {
             field: { type: 'string', description: 'Manifest path, such as `spec.tools[0].name`.' },
             declared: TEXT,
             observed: orNull(TEXT),
-            severity: SEVERITY,
+            severity: severity.returns,
             evidenceLevel: enumOf(['declared', 'probed', 'behavioral']),
             remediation: TEXT,
           },
@@ -77,7 +77,7 @@ const EXPLORE: Readonly<Record<string, JsonSchema>> = {
   ExploreReport: {
     description: 'The parts of the agent and their state.',
     ...closed({
-      source: SOURCE,
+      source: source.returns,
       model: closed({ provider: TEXT, id: TEXT, reachable: REACHABLE, latencyMs: LATENCY }),
       tools: listOf(closed({ name: TEXT, declared: FLAG, registered: REACHABLE })),
       memory: closed({ backend: orNull(TEXT), reachable: REACHABLE }),
