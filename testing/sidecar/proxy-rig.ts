@@ -16,7 +16,6 @@ import { createSecureContext, createServer as createTlsServer } from 'node:tls';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
-import type { LogFields, Logger } from '../../runtime/logger.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { PolicyEngine } from '../../core/policy/engine.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
@@ -31,6 +30,7 @@ import { OutageLog } from '../../sidecar/proxy/outage-log.ts';
 import { startProxyServer, type ProxyServer } from '../../sidecar/proxy/proxy-server.ts';
 import type { UpstreamRequest } from '../../sidecar/proxy/upstream.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
+import { recordingLogger, type LogEntry } from './recording-logger.ts';
 import { until } from '../time/until.ts';
 
 /** An agent and the sidecar's proxy in front of it, on real sockets. */
@@ -41,7 +41,7 @@ export interface ProxyRig {
   audit: AuditLog;
   load: LoadLimits;
   http2: Http2Refusals;
-  log: [level: string, message: string, fields: LogFields][];
+  log: LogEntry[];
   close(): Promise<void>;
 }
 
@@ -105,16 +105,7 @@ async function rigBefore(
 /** Starts only the proxy, in front of another agent. */
 export async function startProxyBefore(url: URL, options: RigOptions = {}): Promise<Omit<ProxyRig, 'agent'>> {
   const log: ProxyRig['log'] = [];
-  const entry =
-    (level: string) =>
-    (message: string, fields: LogFields = {}) =>
-      void log.push([level, message, fields]);
-  const logger: Logger = {
-    error: entry('error'),
-    warn: entry('warn'),
-    info: entry('info'),
-    debug: entry('debug'),
-  };
+  const logger = recordingLogger(log);
   const clock = options.clock ?? systemClock;
   const http2 = new Http2Refusals(logger);
   const load = new LoadLimits(options.memoryBytes ?? 4 * 1024 ** 3);

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { LogFields, Logger } from '../../runtime/logger.ts';
 import { readConfig } from '../../sidecar/config.ts';
+import { recordingLogger, type LogEntry } from './recording-logger.ts';
 import { startSidecar, type RunningSidecar } from '../../sidecar/start-sidecar.ts';
 
 /** An agent whose responses a test can change while it runs. */
@@ -55,7 +55,7 @@ export interface SidecarRig {
   agent: FakeAgent;
   folder: string;
   manifestPath: string;
-  log: [level: string, message: string, fields: LogFields][];
+  log: LogEntry[];
   /** Sends a request to the control port. */
   control(path: string, init?: RequestInit): Promise<Response>;
   /**
@@ -94,16 +94,7 @@ export async function startSidecarRig(options: SidecarRigOptions): Promise<Sidec
   const result = readConfig(env);
   if (!result.ok) throw new Error(JSON.stringify(result.problems));
   const log: SidecarRig['log'] = [];
-  const entry =
-    (level: string) =>
-    (message: string, fields: LogFields = {}) =>
-      void log.push([level, message, fields]);
-  const logger: Logger = {
-    error: entry('error'),
-    warn: entry('warn'),
-    info: entry('info'),
-    debug: entry('debug'),
-  };
+  const logger = recordingLogger(log);
   const sidecar = await startSidecar({
     config: {
       ...result.config,
