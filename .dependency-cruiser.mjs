@@ -18,6 +18,7 @@ const CORE = [
   'policy',
   'gap',
   'audit',
+  'organisation',
   'injection',
   'heartbeat',
   'observation',

@@ -242,6 +242,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
       ['Score', 84, 0],
       ['Tokens', 12_345_678_901, 0],
       ['Checked', expect.stringMatching(/^1[4-9]s$/), 0],
+      ['Allowed', null, 1],
       ['Compliant', 'False', 1],
       ['Model', 'gpt-x', 1],
       ['Violations', 2, 1],

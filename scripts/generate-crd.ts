@@ -1,6 +1,8 @@
 import { stringify } from 'yaml';
+import { agentPolicySpec, agentPolicyStatus } from '../core/shapes/agent-policy.ts';
 import { observationSpec, observationStatus } from '../core/shapes/observation.ts';
 import { structural } from '../core/shapes/structural.ts';
+import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 
 const COLUMNS = [
   { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
@@ -13,6 +15,7 @@ const COLUMNS = [
 
 /** Columns of `-o wide`. */
 const WIDE_COLUMNS = [
+  { name: 'Allowed', type: 'string', jsonPath: ".status.conditions[?(@.type=='Allowed')].status" },
   { name: 'Compliant', type: 'string', jsonPath: ".status.conditions[?(@.type=='Compliant')].status" },
   { name: 'Model', type: 'string', jsonPath: '.status.model.id' },
   { name: 'Violations', type: 'integer', jsonPath: '.status.violations' },
@@ -24,60 +27,102 @@ const WIDE_COLUMNS = [
   { name: 'Unlisted', type: 'integer', jsonPath: '.status.unlistedCount' },
 ];
 
-const SCHEMA = {
-  description:
-    'AgentObservation contains the observed state of one agent: the differences between its manifest and its behaviour, its health, and its usage. The operator creates one for every workload that opts in to the sidecar. The control plane creates one for every registered remote agent. Users do not need to create them.',
-  type: 'object',
-  required: ['spec'],
-  'x-kubernetes-validations': [
-    {
-      rule: "self.metadata.name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",
-      message: "the name must be the agent's name, a DNS label of at most 63 characters",
-    },
-  ],
-  properties: {
-    apiVersion: { description: 'platform.io/v1', type: 'string' },
-    kind: { description: 'AgentObservation', type: 'string' },
-    metadata: { type: 'object' },
-    spec: structural(observationSpec.returns, 'spec'),
-    status: structural(observationStatus.returns, 'status'),
-  },
-};
+const POLICY_COLUMNS = [
+  { name: 'Agents', type: 'integer', jsonPath: '.status.agents' },
+  { name: 'Broken', type: 'integer', jsonPath: '.status.broken' },
+  { name: 'Accepted', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].status" },
+  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+];
 
-const DEFINITION = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'agentobservations.platform.io' },
-  spec: {
-    group: 'platform.io',
+interface Kind {
+  kind: string;
+  plural: string;
+  shortName: string;
+  scope: 'Namespaced' | 'Cluster';
+  description: string;
+  /** Of the whole object. */
+  validations?: object[];
+  spec: JsonSchema;
+  status: JsonSchema;
+  columns: object[];
+  selectable?: string[];
+}
+
+const KINDS = {
+  agentobservations: {
+    kind: 'AgentObservation',
+    plural: 'agentobservations',
+    shortName: 'ao',
     scope: 'Namespaced',
-    names: {
-      kind: 'AgentObservation',
-      listKind: 'AgentObservationList',
-      plural: 'agentobservations',
-      singular: 'agentobservation',
-      shortNames: ['ao'],
-      categories: ['platform'],
-    },
-    versions: [
+    description:
+      'AgentObservation contains the observed state of one agent: the differences between its manifest and its behaviour, its health, and its usage. The operator creates one for every workload that opts in to the sidecar. The control plane creates one for every registered remote agent. Users do not need to create them.',
+    validations: [
       {
-        name: 'v1',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        selectableFields: ['.status.phase', '.status.grade', '.spec.source'].map((jsonPath) => ({
-          jsonPath,
-        })),
-        additionalPrinterColumns: [...COLUMNS, ...WIDE_COLUMNS.map((column) => ({ ...column, priority: 1 }))],
-        schema: { openAPIV3Schema: SCHEMA },
+        rule: "self.metadata.name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",
+        message: "the name must be the agent's name, a DNS label of at most 63 characters",
       },
     ],
+    spec: observationSpec.returns,
+    status: observationStatus.returns,
+    columns: [...COLUMNS, ...WIDE_COLUMNS.map((column) => ({ ...column, priority: 1 }))],
+    selectable: ['.status.phase', '.status.grade', '.spec.source'],
   },
-};
+  agentpolicies: {
+    kind: 'AgentPolicy',
+    plural: 'agentpolicies',
+    shortName: 'agp',
+    scope: 'Cluster',
+    description:
+      'AgentPolicy contains rules of the organisation: what the manifests of the agents in some namespaces may declare, and what these agents may do. The rules apply to manifests in CI, to writes of their ConfigMaps, to the start of pods, to running agents and to calls on egress lanes.',
+    spec: agentPolicySpec.returns,
+    status: agentPolicyStatus.returns,
+    columns: POLICY_COLUMNS,
+  },
+} as const satisfies Record<string, Kind>;
 
-const HEADER = '# Generated by scripts/generate.ts from core/shapes/observation.ts. Do not edit.\n';
+function definitionOf(row: Kind): object {
+  const { kind, plural, shortName, scope, description, validations, columns, selectable } = row;
+  const schema = {
+    description,
+    type: 'object',
+    required: ['spec'],
+    ...(validations !== undefined && { 'x-kubernetes-validations': validations }),
+    properties: {
+      apiVersion: { description: 'platform.io/v1', type: 'string' },
+      kind: { description: kind, type: 'string' },
+      metadata: { type: 'object' },
+      spec: structural(row.spec, 'spec'),
+      status: structural(row.status, 'status'),
+    },
+  };
+  const version = {
+    name: 'v1',
+    served: true,
+    storage: true,
+    subresources: { status: {} },
+    ...(selectable !== undefined && { selectableFields: selectable.map((jsonPath) => ({ jsonPath })) }),
+    additionalPrinterColumns: columns,
+    schema: { openAPIV3Schema: schema },
+  };
+  const names = {
+    kind,
+    listKind: `${kind}List`,
+    plural,
+    singular: kind.toLowerCase(),
+    shortNames: [shortName],
+  };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.platform.io` },
+    spec: { group: 'platform.io', scope, names: { ...names, categories: ['platform'] }, versions: [version] },
+  };
+}
 
-/** `crds/agentobservations.yaml`. Kubernetes reads YAML 1.1, in which `off` is false. */
-export function resourceDefinition(): string {
-  return HEADER + stringify(DEFINITION, { version: '1.1', lineWidth: 120, aliasDuplicateObjects: false });
+const HEADER = '# Generated by scripts/generate.ts from core/shapes/. Do not edit.\n';
+
+/** `crds/*.yaml`. Kubernetes reads YAML 1.1, in which `off` is false. */
+export function resourceDefinition(plural: keyof typeof KINDS): string {
+  const options = { version: '1.1', lineWidth: 120, aliasDuplicateObjects: false } as const;
+  return HEADER + stringify(definitionOf(KINDS[plural]), options);
 }

@@ -53,7 +53,8 @@ const DRIFT_INTRODUCTION = `Live pods that the current installation would inject
 
 /** docs/reference/agentobservation.md */
 export function observationReferencePage(): string {
-  const [version] = (parse(resourceDefinition()) as { spec: { versions: [Version] } }).spec.versions;
+  const [version] = (parse(resourceDefinition('agentobservations')) as { spec: { versions: [Version] } }).spec
+    .versions;
   const { openAPIV3Schema } = version.schema;
   const selectable = version.selectableFields.map(({ jsonPath }) => `\`${jsonPath.slice(1)}\``).join(', ');
   return [

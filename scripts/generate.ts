@@ -36,7 +36,12 @@ const GENERATED: Generated[] = [
   { file: PYTHON_PROBES, content: pythonProbes },
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
   { file: 'docs/reference/annotations.md', content: annotationsReferencePage },
-  { file: 'crds/agentobservations.yaml', content: resourceDefinition },
+  ...(['agentobservations', 'agentpolicies'] as const).flatMap((plural) =>
+    ['crds', 'helm/agent-compliance/files'].map((folder) => ({
+      file: `${folder}/${plural}.yaml`,
+      content: () => resourceDefinition(plural),
+    })),
+  ),
   { file: 'docs/reference/agentobservation.md', content: observationReferencePage },
   { file: 'docs/reference/rules.md', content: rulesReferencePage },
   { file: 'docs/reference/compliance.md', content: complianceReferencePage },
@@ -51,7 +56,6 @@ const GENERATED: Generated[] = [
   ...INSTALL_PAGES.map((file) => ({ file, content: () => pageWithInstall(file) })),
   { file: 'docs/images/terminal.svg', content: terminalRecording },
   // Helm cannot read files outside the chart.
-  { file: 'helm/agent-compliance/files/agentobservations.yaml', content: resourceDefinition },
   { file: 'helm/agent-compliance/files/annotations.yaml', content: chartAnnotations },
   // Parts of these two; the rows below read values.yaml.
   { file: 'helm/agent-compliance/values.schema.json', content: chartSchema },

@@ -5,6 +5,7 @@ import type { Heartbeat } from '../shapes/heartbeat.ts';
 /** The members that a sender may not have. */
 const NOT_REPORTED = {
   manifestHash: null,
+  organisationRevision: null,
   scoreWithoutLocalProofs: null,
   evidence: null,
   audit: null,

@@ -178,6 +178,7 @@ describe('a parsed heartbeat', () => {
       policyMode: null,
       policyState: null,
       manifestHash: null,
+      organisationRevision: null,
       model: null,
       sidecarVersion: null,
       startedAt: null,

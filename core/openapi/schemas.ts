@@ -4,10 +4,12 @@ import { agentRow, agentSelection, fleetEvent } from '../shapes/agent-row.ts';
 import { coverageGap, coverageKind, coverageReport } from '../shapes/coverage.ts';
 import { condition } from '../shapes/condition.ts';
 import { agentHistory, fleetHistory, fleetPoint, historyChange, historyPoint } from '../shapes/history.ts';
+import { sentDirective } from '../shapes/directive.ts';
 import { drift } from '../shapes/drift.ts';
 import { heartbeatReply } from '../shapes/heartbeat-reply.ts';
 import { instanceStatus } from '../shapes/instance.ts';
 import { shownStatus } from '../shapes/observation.ts';
+import { notJudged, organisationFinding } from '../shapes/organisation.ts';
 import { outcomeCounts } from '../shapes/outcomes.ts';
 import { agentKey } from '../shapes/registration.ts';
 import { responseSchemas } from '../shapes/response.ts';
@@ -28,6 +30,7 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   responseSchemas([...REPORT_SHAPES, outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
   responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),
+  responseSchemas([organisationFinding, notJudged, sentDirective]),
   responseSchemas([coverageReport, coverageGap, coverageKind]),
   responseSchemas([storedGap, storedHealth, storedUsage, storedEgress, heartbeatReply, agentKey]),
 ];

@@ -14,7 +14,10 @@ export type ConditionType =
   | 'Conflict'
   | 'ManifestValid'
   | 'SidecarFits'
-  | 'Compliant';
+  | 'Allowed'
+  | 'Compliant'
+  /** Of an AgentPolicy. */
+  | 'Accepted';
 
 const conditionMembers = object("One aspect of the agent's state.", {
   type: text('The aspect.') as Field<ConditionType>,

@@ -215,6 +215,25 @@ export function optional<T>(of: Field<T>): OptionalField<T> {
   return Object.assign(field, { isOptional: true as const });
 }
 
+/** A path below the value, and what is wrong there. */
+export type Problem = [path: string, message: string];
+
+/** A field with further rules on its parsed value. */
+export function checked<T>(of: Field<T>, problemsOf: (value: T) => Problem[]): Field<T> {
+  return fieldOf<T>(
+    (value, path, errors) => {
+      const parsed = of(value, path, errors);
+      if (parsed === INVALID) return INVALID;
+      const problems = problemsOf(parsed);
+      for (const [below, message] of problems)
+        fail(errors, [path, below].filter((part) => part !== '').join('.'), message);
+      return problems.length === 0 ? parsed : INVALID;
+    },
+    () => of.schema,
+    () => of.returns,
+  );
+}
+
 /** Parses as `from`, and returns what `map` makes of the value, which `to` describes. */
 export function mapped<S, T>(from: Field<S>, to: Field<T>, map: (value: S) => T | typeof INVALID): Field<T> {
   return fieldOf(

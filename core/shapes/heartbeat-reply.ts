@@ -1,5 +1,6 @@
 import { amount, count } from './common.ts';
-import { integer, named, optional } from './field.ts';
+import { sentDirective } from './directive.ts';
+import { integer, named, oneOf, optional } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 import { proofRecord } from './proof.ts';
 
@@ -11,6 +12,12 @@ const reply = object('What the sender of a heartbeat does not know yet.', {
       tokens: count('Tokens of the day.'),
       costUsd: amount('Cost of the day; 0 without prices in the manifest.'),
     }),
+  ),
+  organisation: optional(sentDirective),
+  manifest: optional(
+    oneOf('The control plane does not know the manifest of this hash; send it with PUT /api/v1/manifest.', [
+      'wanted',
+    ]),
   ),
   intervalSeconds: optional(integer('The interval to use from now on.', { min: 1 })),
 });

@@ -77,6 +77,11 @@ export const heartbeatBody = object('The state of one instance of an agent.', {
     ]),
   ),
   manifestHash: nullable(text('SHA-256 of the manifest file, hex.', { max: 128 })),
+  organisationRevision: nullable(
+    text('Revision of the organisation rules that the lanes of the sender enforce; null: it has none.', {
+      max: 64,
+    }),
+  ),
   model: nullable(
     object('Model that the manifest declares.', {
       provider: text('Provider of the model.', { max: MAX_MODEL_TEXT }),

@@ -132,6 +132,27 @@ export function list<T>(
   );
 }
 
+/** An object with any keys, at most `max`, whose values are all of one kind. */
+export function map<T>(
+  description: string,
+  of: Field<T>,
+  { max }: { max: number },
+): Field<Record<string, T>> {
+  const about = { description, type: 'object', maxProperties: max };
+  return fieldOf(
+    (value, path, errors) => {
+      if (!isRecord(value)) return fail(errors, path, 'must be an object');
+      const entries = Object.entries(value);
+      if (entries.length > max) return fail(errors, path, `must have at most ${max} members`);
+      const parsed = entries.map(([key, each]) => [key, of(each, `${path}.${key}`, errors)] as const);
+      if (parsed.some(([, each]) => each === INVALID)) return INVALID;
+      return Object.fromEntries(parsed) as Record<string, T>;
+    },
+    () => ({ ...about, additionalProperties: of.schema }),
+    () => ({ ...about, additionalProperties: of.returns }),
+  );
+}
+
 type VariantOf<V> = { [K in keyof V]: Flat<{ type: K } & ObjectOf<V[K]>> }[keyof V];
 
 /** An object whose member `type` decides its other members. */

@@ -11,6 +11,7 @@ import { issue } from './gap.ts';
 import { checkMembers, healthSummary, type Check } from './health.ts';
 import { briefInstance, instanceStatus, modelCheck, outcomes } from './instance.ts';
 import { list, object, type TypeOf } from './object.ts';
+import { organisationStatus } from './organisation.ts';
 import { proofRecord, tombstone } from './proof.ts';
 import { MAX_MODELS, modelMembers, usageMembers, type ModelUsage } from './usage.ts';
 import { CHECK_SEVERITIES, GRADES, PHASES, POLICY_MODES, REPORT_SOURCES } from './values.ts';
@@ -179,6 +180,7 @@ const members = object(
         egressMembers,
       ),
     ),
+    organisation: optional(organisationStatus),
     issues: optional(
       list(
         'Differences between the manifest and the observed behaviour, most severe first; at most 50. From the instance in reportedBy.',
@@ -295,7 +297,7 @@ const members = object(
     conditions: optional(
       inCrd(
         list(
-          'Ready, Reporting, AgentReachable, ModelReachable, PolicyLoaded and Compliant are written with the rest of the status. Injected, Routed, Conflict, ManifestValid and SidecarFits are written only by the operator. Other clients may add conditions of other types; the product does not change them.',
+          'Ready, Reporting, AgentReachable, ModelReachable, PolicyLoaded, Allowed and Compliant are written with the rest of the status. Injected, Routed, Conflict, ManifestValid and SidecarFits are written only by the operator. Other clients may add conditions of other types; the product does not change them.',
           condition,
           { max: 16 },
         ),

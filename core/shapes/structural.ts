@@ -5,7 +5,15 @@ import { CRD } from './field.ts';
 /** The keywords of a schema that a structural schema may have, apart from its parts, in their order in the file. */
 const KEYWORDS = [
   ...['description', 'type', 'format', 'default', 'enum', 'minimum', 'maximum', 'minLength', 'maxLength'],
-  ...['pattern', 'maxItems', 'x-kubernetes-list-type', 'x-kubernetes-list-map-keys', 'required'],
+  ...[
+    'pattern',
+    'minItems',
+    'maxItems',
+    'maxProperties',
+    'x-kubernetes-list-type',
+    'x-kubernetes-list-map-keys',
+    'required',
+  ],
   'x-kubernetes-validations',
 ];
 
@@ -23,10 +31,13 @@ export function structural(returns: JsonSchema, path = ''): JsonSchema {
   const unknown = Object.keys(given).find((key) => !KEYWORDS.includes(key) && !PARTS.includes(key));
   if (unknown !== undefined) throw new Error(`${path || 'the schema'} has the keyword ${unknown}`);
   const rows = KEYWORDS.filter((key) => given[key] !== undefined).map((key) => [key, given[key]] as const);
-  const { properties, items } = given;
+  const { properties, items, additionalProperties } = given;
   return {
     ...Object.fromEntries(rows),
     ...(isRecord(items) && { items: structural(items, `${path}[]`) }),
+    ...(isRecord(additionalProperties) && {
+      additionalProperties: structural(additionalProperties, `${path}.*`),
+    }),
     ...(isRecord(properties) && { properties: structuralMembers(properties, path) }),
   };
 }

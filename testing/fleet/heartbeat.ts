@@ -30,6 +30,7 @@ export function aHeartbeat(overrides: Partial<Heartbeat> = {}): Heartbeat {
     policyMode: null,
     policyState: null,
     manifestHash: null,
+    organisationRevision: null,
     model: null,
     sidecarVersion: null,
     startedAt: '2026-03-01T09:00:00.000Z',

@@ -1,0 +1,219 @@
+import { addressesOf, FILE } from '../egress/declared.ts';
+import { hasExpired } from '../evidence/proof-expiry.ts';
+import { parseAddress } from '../facts/address.ts';
+import type { Manifest, Tool } from '../manifest/manifest.ts';
+import { referenceOf } from '../manifest/references.ts';
+import type { CheckName, Place } from '../shapes/agent-policy.ts';
+import { GRADES, type PolicyMode } from '../shapes/values.ts';
+import type { Check, Problem, Subject } from './finding.ts';
+import { allowsHost, allowsModel, toolProblem } from './names.ts';
+import { matches } from './pattern.ts';
+
+const OF_MANIFEST: readonly Place[] = ['ci', 'manifest', 'start', 'runtime'];
+
+/** Policy modes from the weakest to the strictest. */
+const STRICTNESS: readonly PolicyMode[] = ['off', 'track', 'enforce'];
+
+/** The checks. `expression` is evaluated elsewhere, because its language needs a process of its own. */
+export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K> } = {
+  models: {
+    places: [...OF_MANIFEST, 'lanes'],
+    find({ allowed }, { manifest, observation }) {
+      const { model, egress } = manifest.spec;
+      const vendors = vendorsOf(manifest);
+      const problem = (path: string, name: string): Problem => ({
+        path,
+        message: `model ${name} is not one of ${allowed.join(', ')}`,
+      });
+      const declared = [
+        { path: 'spec.model.id', of: model },
+        ...(model.fallback === undefined ? [] : [{ path: 'spec.model.fallback.id', of: model.fallback }]),
+      ].flatMap(({ path, of: { provider, id } }) =>
+        allowsModel(allowed, [provider], id) ? [] : [problem(path, `${provider}/${id}`)],
+      );
+      const byId = [
+        ...listed('spec.egress.models', egress?.models),
+        ...listed('status.egress.models', observation?.egress?.models),
+      ].flatMap(({ path, name }) => (allowsModel(allowed, vendors, name) ? [] : [problem(path, name)]));
+      return [...declared, ...byId];
+    },
+  },
+  tools: {
+    places: [...OF_MANIFEST, 'lanes'],
+    find(rule, { manifest, observation }) {
+      const { tools = [], egress } = manifest.spec;
+      const servers = mcpServersOf(manifest);
+      return [
+        ...tools.map(({ name }, index) => ({ path: `spec.tools[${index}].name`, name })),
+        ...listed('spec.egress.tools', egress?.tools),
+        ...listed('status.egress.tools', observation?.egress?.tools),
+      ].flatMap(({ path, name }) => {
+        const message = toolProblem(rule, name, servers);
+        return message === null ? [] : [{ path, message }];
+      });
+    },
+  },
+  hosts: {
+    places: [...OF_MANIFEST, 'lanes'],
+    find({ allowed }, { manifest }) {
+      const { hosts, unknown } = hostsOf(manifest);
+      const problems = hosts.flatMap(({ path, name }) =>
+        allowsHost(allowed, name)
+          ? []
+          : [{ path, message: `host ${name} is not one of ${allowed.join(', ')}` }],
+      );
+      if (problems.length > 0 || unknown.length === 0) return problems;
+      return { notJudged: `the hosts of ${unknown.join(', ')} are not in the manifest` };
+    },
+  },
+  guardrails: {
+    places: OF_MANIFEST,
+    find(wanted, { manifest }) {
+      return (['input', 'output'] as const).flatMap((side) => {
+        const declared = (manifest.spec.guardrails?.[side] ?? []).map(({ type }) => type);
+        return (wanted[side] ?? []).flatMap((pattern) =>
+          declared.some((type) => matches(pattern, type))
+            ? []
+            : [
+                {
+                  path: `spec.guardrails.${side}`,
+                  message: `the ${side} guardrail ${pattern} must be declared`,
+                },
+              ],
+        );
+      });
+    },
+  },
+  budget: {
+    places: [...OF_MANIFEST, 'lanes'],
+    find(limits, { manifest }) {
+      const declared = manifest.spec.model.costControls ?? {};
+      return BUDGETS.flatMap(({ key, about, unit }) => {
+        const [limit, value] = [limits[key], declared[key]];
+        if (limit === undefined || (value !== undefined && value <= limit)) return [];
+        const message = `the ${about} must be declared and at most ${limit} ${unit}`;
+        return [{ path: `spec.model.costControls.${key}`, message }];
+      });
+    },
+  },
+  confirmation: {
+    places: OF_MANIFEST,
+    find({ tools: which }, { manifest }) {
+      const { tools = [], egress, humanInTheLoop } = manifest.spec;
+      const approved = humanInTheLoop?.enabled === true ? (humanInTheLoop.approvalRequired ?? []) : [];
+      const needed = which === 'all' ? tools : tools.filter((tool) => !isHarmless(tool));
+      const names = needed
+        .filter(({ annotations }) => annotations?.destructiveHint !== true)
+        .map((tool) => ({ path: `spec.tools[${tools.indexOf(tool)}].annotations`, name: tool.name }));
+      return [...names, ...listed('spec.egress.tools', egress?.tools)]
+        .filter(({ name }) => !approved.includes(name))
+        .map(({ path, name }) => ({
+          path,
+          message: `calls of tool ${name} need the confirmation of a person: set annotations.destructiveHint to true, or list the tool in spec.humanInTheLoop.approvalRequired${which === 'all' ? '' : ', or set readOnlyHint if it changes nothing'}`,
+        }));
+    },
+  },
+  runtime: {
+    places: ['pod', 'runtime'],
+    needsObservation: true,
+    find({ minimumMode, lanes, census }, { observation }) {
+      const { policyMode, egress } = observation ?? {};
+      const isWeaker =
+        minimumMode !== undefined &&
+        policyMode !== undefined &&
+        STRICTNESS.indexOf(policyMode) < STRICTNESS.indexOf(minimumMode);
+      return [
+        ...(isWeaker
+          ? [
+              {
+                path: 'status.policyMode',
+                message: `the policy mode ${policyMode} is weaker than ${minimumMode}`,
+              },
+            ]
+          : []),
+        ...(lanes === true && (egress?.lanes.length ?? 0) === 0
+          ? [{ path: 'status.egress.lanes', message: 'the agent has no egress lanes' }]
+          : []),
+        ...(census === true && egress?.unseenEgress === undefined
+          ? [{ path: 'status.egress.unseenEgress', message: 'the socket census does not run' }]
+          : []),
+      ];
+    },
+  },
+  result: {
+    places: ['runtime'],
+    needsObservation: true,
+    find({ minimumGrade, minimumEvidence }, { observation }) {
+      const { grade, evidence } = observation ?? {};
+      const percent = evidence?.percent;
+      const isLower =
+        minimumGrade !== undefined &&
+        (grade === undefined || GRADES.indexOf(grade) > GRADES.indexOf(minimumGrade));
+      return [
+        ...(isLower
+          ? [{ path: 'status.grade', message: `the grade ${grade ?? '(none)'} is below ${minimumGrade}` }]
+          : []),
+        ...(minimumEvidence !== undefined && (percent ?? 0) < minimumEvidence
+          ? [
+              {
+                path: 'status.evidence.percent',
+                message: `the evidence of ${percent ?? 0} % is below ${minimumEvidence} %`,
+              },
+            ]
+          : []),
+      ];
+    },
+  },
+  proofs: {
+    places: ['runtime'],
+    needsObservation: true,
+    find({ required, maximumAgeDays = Infinity }, { observation, at }) {
+      const oldest = at.getTime() - maximumAgeDays * 86_400_000;
+      const counted = (observation?.proofs ?? []).filter(
+        (proof) => !hasExpired(proof, at) && Date.parse(proof.verifiedAt) >= oldest,
+      );
+      const age = maximumAgeDays === Infinity ? '' : ` of the last ${maximumAgeDays} days`;
+      return required
+        .filter((id) => !counted.some(({ ruleId }) => ruleId === id))
+        .map((id) => ({ path: 'status.proofs', message: `a valid proof of ${id}${age} is missing` }));
+    },
+  },
+};
+
+const BUDGETS = [
+  { key: 'maxMonthlyUSD', about: 'monthly budget', unit: 'USD' },
+  { key: 'maxTokensPerDay', about: 'daily token budget', unit: 'tokens' },
+] as const;
+
+const listed = (path: string, names: readonly string[] = []): { path: string; name: string }[] =>
+  names.map((name, index) => ({ path: `${path}[${index}]`, name }));
+
+/** Vendors of the declared models, of which a model without a vendor may be. */
+export function vendorsOf({ spec: { model } }: Manifest): string[] {
+  return [model.provider, ...(model.fallback === undefined ? [] : [model.fallback.provider])];
+}
+
+export const mcpServersOf = ({ spec: { mcp } }: Manifest): string[] =>
+  (mcp?.servers ?? []).map(({ name }) => name);
+
+/** Tools without hints may be destructive, as in the Model Context Protocol. */
+const isHarmless = ({ annotations }: Tool): boolean =>
+  annotations?.readOnlyHint === true || annotations?.destructiveHint === false;
+
+/** Hosts of the manifest by path, without those that follow from the model's vendor, and the paths whose host is not known. */
+function hostsOf(manifest: Manifest): { hosts: { path: string; name: string }[]; unknown: string[] } {
+  const hosts = listed('spec.egress.hosts', manifest.spec.egress?.hosts);
+  const unknown: string[] = [];
+  for (const { path, value, type } of addressesOf(manifest)) {
+    if (FILE.test(value)) continue;
+    const host =
+      referenceOf(value) === null ? (parseAddress(value, type) ?? parseAddress(value, 'https'))?.host : null;
+    if (host === null || host === undefined) unknown.push(path);
+    else hosts.push({ path, name: host });
+  }
+  return { hosts, unknown };
+}
+
+/** The rules with this check apply to what a subject of this kind shows. */
+export const canApply = (name: CheckName, { observation }: Subject): boolean =>
+  name === 'expression' || CHECKS[name].needsObservation !== true || observation !== null;

@@ -1,0 +1,49 @@
+import type { AgentPolicySpec, CheckName, OrganisationRule, Place } from '../shapes/agent-policy.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import type { ObservationStatus } from '../shapes/observation.ts';
+import type { NotJudged, OrganisationFinding } from '../shapes/organisation.ts';
+
+/** An AgentPolicy whose spec was parsed. */
+export interface AgentPolicy {
+  name: string;
+  spec: AgentPolicySpec;
+}
+
+/** What the rules are applied to. */
+export interface Subject {
+  /** null: not known, as in CI. */
+  namespace: string | null;
+  /** Labels of the namespace; null: not known. */
+  labels: Readonly<Record<string, string>> | null;
+  /**
+   * The names of the agent: that of the manifest and, in a cluster, that of the pod's label. A policy applies if one of them is selected.
+   * An exception applies if all of them are selected, because the developer chooses the name.
+   */
+  names: readonly string[];
+  manifest: Manifest;
+  /** null: nothing runs yet. */
+  observation: ObservationStatus | null;
+  at: Date;
+}
+
+export interface Judgement {
+  findings: OrganisationFinding[];
+  /** Never shown as passed. */
+  notJudged: NotJudged[];
+}
+
+/** What is wrong at a path. */
+export interface Problem {
+  path: string;
+  message: string;
+}
+
+/** One row of the table of checks. */
+export interface Check<K extends CheckName = CheckName> {
+  /** The places that apply it to a Deny rule. */
+  places: readonly Place[];
+  /** Needs what a running agent reports. */
+  needsObservation?: true;
+  /** A text: why it cannot be applied here. */
+  find(part: NonNullable<OrganisationRule[K]>, subject: Subject): Problem[] | { notJudged: string };
+}

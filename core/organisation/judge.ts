@@ -1,0 +1,87 @@
+import { checkOf, type CheckName, type OrganisationRule } from '../shapes/agent-policy.ts';
+import { canApply, CHECKS } from './checks.ts';
+import type { AgentPolicy, Check, Judgement, Problem, Subject } from './finding.ts';
+import { isExcepted, selects } from './select.ts';
+
+/** The result of an expression: whether it is true, or why it could not be evaluated. */
+export type ExpressionResult = boolean | { error: string };
+export type ExpressionResults = ReadonlyMap<string, ExpressionResult>;
+
+/** The author of a manifest decides how many there are. */
+const MAX_FINDINGS = 200;
+
+/**
+ * The rules of the organisation that an agent breaks. Every rule of every policy that selects the agent counts; only an exception
+ * takes one away. Suppressions of the manifest do not.
+ * @param expressions the results of `expressionsFor`; absent: expressions are listed as not judged
+ */
+export function judge(
+  policies: readonly AgentPolicy[],
+  subject: Subject,
+  expressions: ExpressionResults = new Map(),
+): Judgement {
+  const judgement: Judgement = { findings: [], notJudged: [] };
+  for (const policy of policies) {
+    const selected = selects(policy, subject);
+    if (selected === 'no') continue;
+    if (selected !== 'yes') {
+      judgement.notJudged.push({ policy: policy.name, reason: selected.notJudged });
+      continue;
+    }
+    for (const rule of policy.spec.rules) {
+      if (isExcepted(policy, rule, subject)) continue;
+      const found = problemsOf(rule, subject, expressions);
+      const { id, severity = 'high', action, message } = rule;
+      if ('notJudged' in found)
+        judgement.notJudged.push({ policy: policy.name, rule: id, reason: found.notJudged });
+      else
+        for (const problem of found)
+          judgement.findings.push({
+            ...{ policy: policy.name, rule: id, severity, action },
+            ...{ path: problem.path, message: message ?? problem.message },
+          });
+    }
+  }
+  judgement.findings.splice(MAX_FINDINGS);
+  return judgement;
+}
+
+function problemsOf(
+  rule: OrganisationRule,
+  subject: Subject,
+  expressions: ExpressionResults,
+): Problem[] | { notJudged: string } {
+  const name = checkOf(rule);
+  if (!canApply(name, subject)) return { notJudged: 'it needs a running agent' };
+  if (rule.expression !== undefined) return problemsOfExpression(rule.expression, expressions);
+  // The check of a name takes the part of the rule with this name.
+  const check = CHECKS[name as Exclude<CheckName, 'expression'>] as Check;
+  const part = rule[name];
+  return part === undefined ? [] : check.find(part, subject);
+}
+
+function problemsOfExpression(
+  expression: string,
+  results: ExpressionResults,
+): Problem[] | { notJudged: string } {
+  const result = results.get(expression);
+  if (result === undefined) return { notJudged: 'expressions are not evaluated here' };
+  if (result === true) return [];
+  const message =
+    result === false ? `the expression is false: ${expression}` : `could not be evaluated: ${result.error}`;
+  return [{ path: '', message }];
+}
+
+/** The expressions that `judge` needs, each once. */
+export function expressionsFor(policies: readonly AgentPolicy[], subject: Subject): string[] {
+  const rules = policies.flatMap((policy) =>
+    selects(policy, subject) === 'yes'
+      ? policy.spec.rules.filter((rule) => !isExcepted(policy, rule, subject))
+      : [],
+  );
+  return [...new Set(rules.flatMap(({ expression }) => (expression === undefined ? [] : [expression])))];
+}
+
+/** Whether a Deny rule is broken. */
+export const isDenied = ({ findings }: Pick<Judgement, 'findings'>): boolean =>
+  findings.some(({ action }) => action === 'Deny');

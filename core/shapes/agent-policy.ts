@@ -1,0 +1,269 @@
+import { count, DNS_LABEL, dnsLabel, keyedBy } from './common.ts';
+import { condition } from './condition.ts';
+import { checked, flag, inCrd, integer, isoTime, matching, number, oneOf, optional, text } from './field.ts';
+import type { Field, Problem } from './field.ts';
+import { list, map, object, type Members, type ObjectOf, type TypeOf } from './object.ts';
+import { GRADES, POLICY_MODES } from './values.ts';
+
+/** Limits of an AgentPolicy. */
+export const MAX_RULES = 50;
+export const MAX_PATTERNS = 100;
+export const MAX_PATTERN = 200;
+export const MAX_EXPRESSION = 2_000;
+
+/** From the most severe to the least. */
+export const SEVERITIES_OF_RULES = ['critical', 'high', 'medium', 'low'] as const;
+
+/** `Deny`: the manifest is rejected, and lanes enforce the rule. `Warn`: the writer gets a warning. `Audit`: recorded only. */
+export const RULE_ACTIONS = ['Deny', 'Warn', 'Audit'] as const;
+
+/** A text that a person writes. The API server checks its length as well. */
+const written = (about: string, max: number): Field<string> =>
+  inCrd(text(about, { max }), { minLength: 1, maxLength: max });
+
+const patterns = (about: string, each: string): Field<string[]> =>
+  nonEmpty(list(about, written(`${each}; * stands for any characters.`, MAX_PATTERN), { max: MAX_PATTERNS }));
+
+/** A list that has at least one entry: an empty list of allowed values would allow nothing by accident. */
+const nonEmpty = <T>(of: Field<T[]>): Field<T[]> =>
+  inCrd(
+    checked(of, (entries) => (entries.length > 0 ? [] : [['', 'must have at least one entry']])),
+    { minItems: 1 },
+  );
+
+const validations = (...rules: { rule: string; message?: string; messageExpression?: string }[]) => ({
+  'x-kubernetes-validations': rules,
+});
+
+/** An object that needs at least one of its members, all of which are optional. */
+function atLeastOne<M extends Members>(about: string, members: M): Field<ObjectOf<M>> {
+  const names = Object.keys(members);
+  const message = `needs at least one of ${names.join(', ')}`;
+  const rule = names.map((name) => `has(self.${name})`).join(' || ');
+  const of = object(about, members);
+  return inCrd(
+    checked<ObjectOf<M>>(of, (value) => (Object.keys(value).length > 0 ? [] : [['', message]])),
+    validations({ rule, message }),
+  );
+}
+
+/** The checks, of which a rule has exactly one. */
+const checks = {
+  models: optional(
+    object('The models that a manifest may declare and an agent may call.', {
+      allowed: patterns(
+        'Models as vendor/id, such as openai/gpt-4o*. A pattern without a slash is compared with the id alone.',
+        'A pattern of models',
+      ),
+    }),
+  ),
+  tools: optional(
+    atLeastOne('The tools that a manifest may declare and an agent may call.', {
+      allowed: optional(patterns('Only these tools.', 'A pattern of tool names')),
+      forbidden: optional(patterns('Not these tools.', 'A pattern of tool names')),
+    }),
+  ),
+  hosts: optional(
+    object('The hosts that a manifest may declare and an agent may connect to.', {
+      allowed: patterns(
+        'Only these hosts, and loopback addresses. The hosts of the model vendor are subject to the check models.',
+        'A pattern of host names',
+      ),
+    }),
+  ),
+  guardrails: optional(
+    atLeastOne('The guardrails that a manifest must declare.', {
+      input: optional(patterns('On the input of the model.', 'A guardrail type, such as pii-detector')),
+      output: optional(patterns('On the output of the model.', 'A guardrail type, such as toxicity-filter')),
+    }),
+  ),
+  budget: optional(
+    atLeastOne('The budgets that a manifest must declare, and their largest values.', {
+      maxMonthlyUSD: optional(
+        number('Largest spec.model.costControls.maxMonthlyUSD.', { min: 0, max: 1_000_000_000 }),
+      ),
+      maxTokensPerDay: optional(
+        inCrd(
+          integer('Largest spec.model.costControls.maxTokensPerDay.', { min: 1, max: 1_000_000_000_000 }),
+          { format: 'int64' },
+        ),
+      ),
+    }),
+  ),
+  confirmation: optional(
+    object('The tools whose calls need the confirmation of a person.', {
+      tools: oneOf(
+        'destructive: tools that the manifest declares neither read-only nor not destructive. all: every tool.',
+        ['destructive', 'all'],
+      ),
+    }),
+  ),
+  runtime: optional(
+    atLeastOne('How the sidecar of the agent must run.', {
+      minimumMode: optional(
+        oneOf('The weakest policy mode; the injector applies it to new pods.', POLICY_MODES),
+      ),
+      lanes: optional(flag('True: calls of models must go through egress lanes.')),
+      census: optional(flag('True: the socket census must run.')),
+    }),
+  ),
+  result: optional(
+    atLeastOne('The result that a running agent must have. It never prevents the start of a pod.', {
+      minimumGrade: optional(oneOf('The lowest grade.', GRADES)),
+      minimumEvidence: optional(
+        integer('The lowest share of shown items, in percent.', { min: 0, max: 100 }),
+      ),
+    }),
+  ),
+  proofs: optional(
+    object('The compliance rules for which an agent must have an unexpired proof.', {
+      required: nonEmpty(
+        list('Rule ids.', written('A rule id, such as SEC-LLM-06.', 100), { max: MAX_PATTERNS }),
+      ),
+      maximumAgeDays: optional(integer('The oldest proof that counts, in days.', { min: 1, max: 3_650 })),
+    }),
+  ),
+  expression: optional(
+    written(
+      'A CEL expression over manifest and namespace (name, labels) that must be true. docs/reference/organisation.md lists the functions.',
+      MAX_EXPRESSION,
+    ),
+  ),
+};
+
+export type CheckName = keyof typeof checks;
+export const CHECK_NAMES = Object.keys(checks) as CheckName[];
+
+const ID = { pattern: DNS_LABEL, wanted: 'a DNS label' };
+
+const ruleMembers = object('One rule, with exactly one check.', {
+  id: inCrd(matching('Id of the rule in this policy.', ID), { pattern: DNS_LABEL.source, maxLength: 63 }),
+  action: oneOf(
+    'Deny: a manifest that breaks the rule is rejected, and egress lanes deny calls outside it. Warn: the writer of the manifest gets a warning. Audit: only recorded.',
+    RULE_ACTIONS,
+  ),
+  severity: optional(
+    inCrd(oneOf('The severity of a finding; default: high.', SEVERITIES_OF_RULES), { default: 'high' }),
+  ),
+  message: optional(written('Replaces the built-in text of a finding.', 500)),
+  ...checks,
+});
+
+/** One rule of an AgentPolicy. */
+export interface OrganisationRule extends TypeOf<typeof ruleMembers> {}
+
+/** The check of a rule that was parsed. */
+export const checkOf = (rule: OrganisationRule): CheckName =>
+  CHECK_NAMES.find((name) => rule[name] !== undefined) ?? 'expression';
+
+const EXACTLY_ONE = `exactly one of ${CHECK_NAMES.join(', ')} is required`;
+
+const rule: Field<OrganisationRule> = inCrd(
+  checked<OrganisationRule>(ruleMembers, (value) =>
+    CHECK_NAMES.filter((name) => value[name] !== undefined).length === 1
+      ? []
+      : [['', `rule ${value.id}: ${EXACTLY_ONE}`]],
+  ),
+  validations({
+    rule: `[${CHECK_NAMES.map((name) => `has(self.${name})`).join(', ')}].filter(x, x).size() == 1`,
+    messageExpression: `'rule ' + self.id + ': ${EXACTLY_ONE}'`,
+  }),
+);
+
+const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
+
+/** Labels may be empty. */
+const label = inCrd(text('The value of a label.', { cut: 63 }), { maxLength: 63 });
+
+const selector = object('A selection of namespaces by their labels. All conditions must hold.', {
+  matchLabels: optional(map('Labels that a namespace must have.', label, { max: 50 })),
+  matchExpressions: optional(
+    list(
+      'Conditions of labels.',
+      object('One condition.', {
+        key: written('The label.', 317),
+        operator: oneOf('How the label is compared.', OPERATORS),
+        values: optional(list('For In and NotIn.', label, { max: 100 })),
+      }),
+      { max: 50 },
+    ),
+  ),
+});
+export interface NamespaceSelector extends TypeOf<typeof selector> {}
+
+const exceptionMembers = object('Rules of this policy that do not apply to some agents for some time.', {
+  namespace: dnsLabel('The namespace of the agents.'),
+  agents: optional(patterns('The agents; absent: every agent of the namespace.', 'A pattern of agent names')),
+  rules: nonEmpty(list('Ids of rules of this policy.', written('A rule id.', 63), { max: MAX_RULES })),
+  reason: written('Why the rules do not apply.', 500),
+  expires: isoTime('The end of the exception.'),
+});
+
+const specMembers = object('Rules of the organisation for the agents of some namespaces.', {
+  namespaceSelector: optional(selector),
+  agents: optional(
+    patterns(
+      'Names of agents; absent: every agent. The developer chooses these names, so select Deny rules by namespace.',
+      'A pattern of agent names',
+    ),
+  ),
+  rules: inCrd(nonEmpty(list('The rules; all of them apply.', rule, { max: MAX_RULES })), keyedBy('id')),
+  exceptions: optional(
+    list('Exceptions. Only who may write the policy can add one.', exceptionMembers, { max: 100 }),
+  ),
+});
+
+/** The spec of an AgentPolicy. */
+export interface AgentPolicySpec extends TypeOf<typeof specMembers> {}
+
+const UNKNOWN_RULE = 'an exception names a rule that this policy does not have';
+
+export const agentPolicySpec: Field<AgentPolicySpec> = inCrd(
+  checked<AgentPolicySpec>(specMembers, ({ rules, exceptions = [] }) => {
+    const ids = rules.map(({ id }) => id);
+    return [
+      ...ids.flatMap((id, index): Problem[] =>
+        ids.indexOf(id) === index ? [] : [[`rules[${index}].id`, `another rule has the id ${id}`]],
+      ),
+      ...exceptions.flatMap((each, index): Problem[] =>
+        each.rules.every((id) => ids.includes(id)) ? [] : [[`exceptions[${index}].rules`, UNKNOWN_RULE]],
+      ),
+    ];
+  }),
+  validations({
+    rule: '!has(self.exceptions) || self.exceptions.all(e, e.rules.all(r, self.rules.exists(x, x.id == r)))',
+    message: UNKNOWN_RULE,
+  }),
+);
+
+/** The places where a Deny rule is applied. */
+export const PLACES = ['ci', 'manifest', 'start', 'pod', 'lanes', 'runtime'] as const;
+export type Place = (typeof PLACES)[number];
+
+const statusMembers = object('What became of the policy. Written by the operator.', {
+  agents: count('Number of agents that the policy selects.'),
+  broken: count('Number of these agents that break one of its rules.'),
+  rules: inCrd(
+    list(
+      'The rules.',
+      object('One rule.', {
+        id: text('Its id.'),
+        enforcedAt: list(
+          'Where it prevents something: manifest (writes of ConfigMaps), start (of a pod), pod (admission of pods), lanes (calls). ci and runtime only report.',
+          oneOf('A place.', PLACES),
+        ),
+        broken: count('Number of agents that break it.'),
+      }),
+      { max: MAX_RULES },
+    ),
+    keyedBy('id'),
+  ),
+  conditions: inCrd(
+    list('Accepted: whether every rule can be applied.', condition, { max: 8 }),
+    keyedBy('type'),
+  ),
+});
+
+/** The status of an AgentPolicy. */
+export interface AgentPolicyStatus extends TypeOf<typeof statusMembers> {}
+export const agentPolicyStatus: Field<AgentPolicyStatus> = statusMembers;
