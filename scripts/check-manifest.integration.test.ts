@@ -62,6 +62,27 @@ describe('the GitHub Action', () => {
     expect(status).toBe(1);
   });
 
+  test('fails for a broken organisation rule, in the selected namespaces only', () => {
+    write(
+      'org.yaml',
+      `apiVersion: platform.io/v1
+kind: AgentPolicy
+metadata: {name: production}
+spec:
+  namespaceSelector: {matchLabels: {env: production}}
+  rules: [{id: budget, action: Deny, budget: {maxMonthlyUSD: 500}}]
+`,
+    );
+    const about = { POLICY: 'org.yaml', NAMESPACE: 'shop', SARIF: 'audit.sarif' };
+    const denied = run('check-manifest.sh', [], { ...about, NAMESPACE_LABELS: 'team=shop env=production' });
+    expect(denied.stdout).toContain('title=organisation/production/budget::');
+    expect(denied.stderr).toBe('error: the manifest breaks 1 organisation rule: production/budget\n');
+    expect(denied.status).toBe(1);
+    expect(read('audit.sarif')).toContain('organisation/production/budget');
+    expect(read('summary.md')).toContain('organisation/production/budget');
+    expect(run('check-manifest.sh', [], { ...about, NAMESPACE_LABELS: 'env=test' }).status).toBe(0);
+  });
+
   test('fails for a manifest that is not valid', () => {
     write('agent.yaml', manifestText('  tols: []\n'));
     const { stdout, status } = run('check-manifest.sh', []);

@@ -10,6 +10,15 @@ import type { Finding, FindingsReport } from '../findings/finding.ts';
 import { FINDING_FORMATS } from '../findings/formats.ts';
 import { invalidManifest, load } from '../load.ts';
 import { httpUrl, score } from '../option-values.ts';
+import {
+  collectLabel,
+  denialsText,
+  judgeManifest,
+  organisationFindings,
+  organisationObject,
+  organisationText,
+  type OrganisationFlags,
+} from '../organisation.ts';
 import { ManifestArgument } from '../manifest-argument.ts';
 import {
   FINDINGS,
@@ -24,7 +33,7 @@ import { evidenceFor } from '../sidecar-evidence.ts';
 import { shownUrl } from '../sidecar-request.ts';
 import { painter } from '../table.ts';
 
-interface AuditFlags extends FormatFlags {
+interface AuditFlags extends FormatFlags, OrganisationFlags {
   /** Absent: the packs of the manifest, else all. */
   pack?: Pack[];
   /** URL of the sidecar's control port; absent: audit only the manifest. */
@@ -60,9 +69,15 @@ export const addAudit: AddCommand = (program, context, finish) => {
       '--accept-local-proofs',
       'count proofs written through port 4001 even if the sidecar accepts proofs only from the control plane',
     )
+    .option(
+      '--policy <path>',
+      "file or directory with the organisation's rules (AgentPolicy); a broken Deny rule is exit code 1",
+    )
+    .option('--namespace <name>', 'namespace of the agent, for --policy')
+    .option('--namespace-label <key=value>', 'label of the namespace, for --policy; repeatable', collectLabel)
     .addOption(
       jsonOption(
-        '{compliant {status, reason, message}, overallScore, grade, passedRules, totalRules, violations[], fixes[]{ruleIds, path, recommendation, score, grade}, suppressions[]}; with --url also provedScore, provedGrade, pendingProofCount, countedProofs[]{ruleId, origin}, uncountedProofs[]',
+        '{compliant {status, reason, message}, overallScore, grade, passedRules, totalRules, violations[], fixes[]{ruleIds, path, recommendation, score, grade}, suppressions[]}; with --url also provedScore, provedGrade, pendingProofCount, countedProofs[]{ruleId, origin}, uncountedProofs[]; with --policy also organisation{allowed, findings[]{policy, rule, severity, action, path, message}, notJudged[]{policy, rule, reason}}',
       ),
     )
     .addOption(formatOption(FINDINGS))
@@ -79,14 +94,16 @@ Examples:
   $ platform audit agent.yaml --url localhost:4001
   $ platform audit agent.yaml --json --output audit.json
   $ platform audit agent.yaml --format sarif > audit.sarif
+  $ platform audit agent.yaml --policy organisation/ --namespace shop --namespace-label env=production
 
 A passed rule is marked [D] declared. With --url it can also be [P] probed (its check passes), [B] observed (requests
 through the sidecar show it) or [X] proved (an unexpired proof was submitted; its origin is shown). If the sidecar accepts
 proofs only from the control plane, local proofs count only with --accept-local-proofs. An unreachable sidecar is an error.
-The report ends with the fixes that raise the declared score most, at most five. Each score includes the fixes before it.
+With --policy the manifest is compared with the organisation's rules. What cannot be judged without the cluster is listed as not
+judged here. The report ends with the fixes that raise the declared score most, at most five. Each score includes the fixes before it.
 
-Exit codes: 0 audit complete; 1 the declared score is below --fail-below, the manifest is not valid, the sidecar is
-unreachable, or the report cannot be written.`;
+Exit codes: 0 audit complete; 1 the declared score is below --fail-below, a Deny rule of --policy is broken, the manifest or the
+policy is not valid, the sidecar is unreachable, or the report cannot be written.`;
 
 function collectPack(value: string, before: Pack[] = []): Pack[] {
   if (!isPack(value)) throw new InvalidArgumentError(`Allowed choices are ${PACKS.join(', ')}.`);
@@ -112,23 +129,39 @@ async function auditFile(file: string, flags: AuditFlags, context: CliContext): 
   if (fetched?.ok === false) return refusal(fetched.reason, flags.json);
   const { evidence, compliant } = fetched ?? ONLY_DECLARED;
   const result = audit(manifest, { packs: flags.pack ?? [], evidence, at: context.now() });
+  const proofs = evidence?.proofs ?? null;
+  const judged =
+    flags.policy === undefined
+      ? null
+      : await judgeManifest(manifest, { path: flags.policy, flags, proofs }, context);
+  if (judged?.ok === false) return refusal(judged.reason, flags.json);
+  const judgement = judged?.judgement ?? null;
   const outputIn = (format: OutputFormat, color: boolean): string => {
-    if (format === 'json') return json({ compliant, ...auditObject(manifest, result) });
+    if (format === 'json') {
+      const organisation = judgement === null ? {} : { organisation: organisationObject(judgement) };
+      return json({ compliant, ...auditObject(manifest, result), ...organisation });
+    }
     if (format === 'text') {
       const sidecar = flags.url === undefined ? null : shownUrl(flags.url);
-      return auditText(result, { fixes: fixesOf(manifest, result), sidecar, compliant }, painter(color));
+      const paint = painter(color);
+      const text = auditText(result, { fixes: fixesOf(manifest, result), sidecar, compliant }, paint);
+      return judgement === null ? text : `${text}\n${organisationText(judgement, paint)}`;
     }
-    return FINDING_FORMATS[format](findingsOf(result, { file, text: loaded.text }));
+    const about = { file, text: loaded.text };
+    const report = findingsOf(result, about);
+    const found = judgement === null ? [] : organisationFindings(judgement, about);
+    return FINDING_FORMATS[format]({ ...report, findings: [...report.findings, ...found] });
   };
   const output = outputIn(flags.format, context.color);
-  return { ...belowOf(result, flags), output, json: outputIn('json', false) };
+  const errors = belowText(result, flags) + (judgement === null ? '' : denialsText(judgement));
+  return { errors, exitCode: errors === '' ? 0 : 1, output, json: outputIn('json', false) };
 }
 
-/** An error and exit code 1 if the declared score is below `failBelow`. */
-function belowOf(result: AuditResult, { failBelow }: AuditFlags): Pick<Rendered, 'errors' | 'exitCode'> {
+/** An error line if the declared score is below `failBelow`; else empty. */
+function belowText(result: AuditResult, { failBelow }: AuditFlags): string {
   const { score } = result.declared;
-  if (failBelow === undefined || score >= failBelow) return { errors: '', exitCode: 0 };
-  return { errors: `error: the declared score ${score} is below ${failBelow}\n`, exitCode: 1 };
+  if (failBelow === undefined || score >= failBelow) return '';
+  return `error: the declared score ${score} is below ${failBelow}\n`;
 }
 
 /** The violations at their positions in the manifest. */

@@ -115,7 +115,7 @@ export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K
   },
   runtime: {
     places: ['pod', 'runtime'],
-    needsObservation: true,
+    needs: 'report',
     find({ minimumMode, lanes, census }, { observation }) {
       const { policyMode, egress } = observation ?? {};
       const isWeaker =
@@ -142,7 +142,7 @@ export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K
   },
   result: {
     places: ['runtime'],
-    needsObservation: true,
+    needs: 'report',
     find({ minimumGrade, minimumEvidence }, { observation }) {
       const { grade, evidence } = observation ?? {};
       const percent = evidence?.percent;
@@ -166,7 +166,7 @@ export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K
   },
   proofs: {
     places: ['runtime'],
-    needsObservation: true,
+    needs: 'proofs',
     find({ required, maximumAgeDays = Infinity }, { observation, at }) {
       const oldest = at.getTime() - maximumAgeDays * 86_400_000;
       const counted = (observation?.proofs ?? []).filter(
@@ -214,6 +214,10 @@ function hostsOf(manifest: Manifest): { hosts: { path: string; name: string }[];
   return { hosts, unknown };
 }
 
-/** The rules with this check apply to what a subject of this kind shows. */
-export const canApply = (name: CheckName, { observation }: Subject): boolean =>
-  name === 'expression' || CHECKS[name].needsObservation !== true || observation !== null;
+/** Why a check cannot be applied to a subject; null: it can. */
+export function whyNot(name: CheckName, { observation }: Subject): string | null {
+  const { needs } = name === 'expression' ? {} : (CHECKS[name] as Check);
+  if (needs === undefined || observation?.lastChecked !== undefined) return null;
+  if (needs === 'proofs' && observation !== null) return null;
+  return observation === null ? 'it needs a running agent' : 'it needs a report of the running agent';
+}

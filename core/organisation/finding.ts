@@ -42,8 +42,8 @@ export interface Problem {
 export interface Check<K extends CheckName = CheckName> {
   /** The places that apply it to a Deny rule. */
   places: readonly Place[];
-  /** Needs what a running agent reports. */
-  needsObservation?: true;
+  /** What it needs of a running agent: a report, or only its proofs. Absent: nothing. */
+  needs?: 'report' | 'proofs';
   /** A text: why it cannot be applied here. */
   find(part: NonNullable<OrganisationRule[K]>, subject: Subject): Problem[] | { notJudged: string };
 }

@@ -214,11 +214,20 @@ describe('a check', () => {
   });
 
   test.each(OF_OBSERVATION)('of the running agent: %s', (_, check, status, expected) => {
-    const observation: ObservationStatus = { phase: 'Healthy', ...status };
+    const lastChecked = '2026-11-28T11:59:00.000Z';
+    const observation: ObservationStatus = { phase: 'Healthy', lastChecked, ...status };
     expect(textsOf(ruleOf(check), subjectOf({}, { observation }))).toEqual(expected);
     expect(judge([ruleOf(check)], subjectOf()).notJudged).toEqual([
       { policy: 'production', rule: 'rule', reason: 'it needs a running agent' },
     ]);
+  });
+
+  test.each([
+    ['proofs', { proofs: { required: ['MEM-01'] } }, []],
+    ['result', { result: { minimumGrade: 'B' } }, ['it needs a report of the running agent']],
+  ])('of a running agent without a report: %s', (_, check, expected) => {
+    const { notJudged } = judge([ruleOf(check)], subjectOf({}, { observation: { phase: 'Unknown' } }));
+    expect(notJudged.map(({ reason }) => reason)).toEqual(expected);
   });
 
   test('includes observed models and tools', () => {

@@ -1,5 +1,5 @@
 import { checkOf, type CheckName, type OrganisationRule } from '../shapes/agent-policy.ts';
-import { canApply, CHECKS } from './checks.ts';
+import { CHECKS, whyNot } from './checks.ts';
 import type { AgentPolicy, Check, Judgement, Problem, Subject } from './finding.ts';
 import { isExcepted, selects } from './select.ts';
 
@@ -52,7 +52,8 @@ function problemsOf(
   expressions: ExpressionResults,
 ): Problem[] | { notJudged: string } {
   const name = checkOf(rule);
-  if (!canApply(name, subject)) return { notJudged: 'it needs a running agent' };
+  const reason = whyNot(name, subject);
+  if (reason !== null) return { notJudged: reason };
   if (rule.expression !== undefined) return problemsOfExpression(rule.expression, expressions);
   // The check of a name takes the part of the rule with this name.
   const check = CHECKS[name as Exclude<CheckName, 'expression'>] as Check;

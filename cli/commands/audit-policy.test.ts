@@ -1,0 +1,120 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import { runCommandLine } from '../program.ts';
+import type { Rendered } from '../rendered.ts';
+
+let cwd: string;
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'cli-policy-'));
+  writeFileSync(join(cwd, 'agent.yaml'), manifestText('  tools: [{ name: shell_exec }]\n'));
+  writeFileSync(join(cwd, 'org.yaml'), policy('production', RULES));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const policy = (name: string, spec: string): string =>
+  `apiVersion: platform.io/v1\nkind: AgentPolicy\nmetadata: {name: ${name}}\nspec:\n${spec}`;
+const RULES = `  rules:
+  - {id: tools, action: Deny, severity: critical, tools: {forbidden: ["shell*"]}}
+  - {id: hosts, action: Warn, hosts: {allowed: ["*.example.com"]}}
+  - {id: budget, action: Warn, budget: {maxMonthlyUSD: 500}}
+  - {id: grade, action: Deny, result: {minimumGrade: B}}
+`;
+const SELECTED = `  namespaceSelector: {matchLabels: {env: production}}
+  exceptions:
+  - {namespace: pilot, rules: [tools], reason: pilot, expires: "2027-01-01T00:00:00Z"}
+${RULES}`;
+
+const audit = (args: string): Promise<Rendered> =>
+  runCommandLine(['audit', 'agent.yaml', ...args.split(' ')], {
+    env: {},
+    cwd,
+    now: () => new Date('2026-03-01T12:00:00Z'),
+    color: false,
+    ask: null,
+  });
+const sectionOf = ({ output }: Rendered): string => output.slice(output.indexOf('organisation rules'));
+
+describe('platform audit --policy', () => {
+  test('lists each broken rule, and what cannot be judged here', async () => {
+    const result = await audit('--policy org.yaml');
+    expect(sectionOf(result)).toBe(`organisation rules  2 findings, 1 of Deny rules
+  Deny  production/tools (critical)
+        spec.tools[0].name: tool shell_exec is forbidden by shell*
+  Warn  production/budget (high)
+        spec.model.costControls.maxMonthlyUSD: the monthly budget must be declared and at most 500 USD
+  not judged here  production/grade: it needs a running agent
+`);
+    expect(result.errors).toBe('error: the manifest breaks 1 organisation rule: production/tools\n');
+    expect(result.exitCode).toBe(1);
+  });
+
+  test.each([
+    ['', 1, 'not judged here  production: it selects namespaces by labels'],
+    ['--namespace-label env=production', 1, 'Deny  production/tools'],
+    ['--namespace-label env=test', 0, 'no rule is broken'],
+    ['--namespace pilot --namespace-label env=production', 0, '1 finding, 0 of Deny rules'],
+  ])('of selected namespaces with %s', async (flags, exitCode, expected) => {
+    writeFileSync(join(cwd, 'org.yaml'), policy('production', SELECTED));
+    const result = await audit(`--policy org.yaml ${flags}`.trim());
+    expect(sectionOf(result)).toContain(expected);
+    // Nothing is denied by a policy that is not judged.
+    expect(result.exitCode).toBe(flags === '' ? 0 : exitCode);
+  });
+
+  test('has the findings in JSON and SARIF', async () => {
+    const { output } = await audit('--policy org.yaml --json');
+    expect(JSON.parse(output)).toMatchObject({
+      organisation: {
+        allowed: false,
+        findings: [{ policy: 'production', rule: 'tools', path: 'spec.tools[0].name' }, { rule: 'budget' }],
+        notJudged: [{ policy: 'production', rule: 'grade', reason: 'it needs a running agent' }],
+      },
+    });
+    const sarif = await audit('--policy org.yaml --format sarif');
+    expect(sarif.output).toContain('"ruleId": "organisation/production/tools"');
+    expect(sarif.output).toContain('"startLine": 12');
+    expect((await audit('--policy org.yaml --format junit')).output).toContain(
+      'name="organisation/production/tools spec.tools[0].name"',
+    );
+  });
+
+  test('reads a directory, in which other documents are skipped', async () => {
+    mkdirSync(join(cwd, 'org'));
+    writeFileSync(join(cwd, 'org/a.yaml'), `kind: ConfigMap\n---\n${policy('a', RULES)}`);
+    writeFileSync(join(cwd, 'org/b.yml'), policy('b', RULES));
+    const { output } = await audit('--policy org');
+    expect(output).toContain('a/tools');
+    expect(output).toContain('b/tools');
+  });
+
+  test.each([
+    ['a missing file', null, 'org.yaml: does not exist'],
+    ['no policy', '# nothing\n', 'org.yaml: contains no AgentPolicy'],
+    ['another kind', 'kind: ConfigMap\n', 'org.yaml: apiVersion: must be one of platform.io/v1'],
+    ['a syntax error', 'a: [', 'org.yaml: '],
+    [
+      'a misspelled member',
+      policy('a', '  rules: [{id: a, action: Deny, models: {allow: [x]}}]\n'),
+      'org.yaml: spec.rules[0].models.allow: is not known; the members are allowed',
+    ],
+    [
+      'one name twice',
+      `${policy('a', RULES)}---\n${policy('a', RULES)}`,
+      'org.yaml: two policies have the name a',
+    ],
+    [
+      'too many aliases',
+      `a: &a [1]\n${Array.from({ length: 9 }, (_, i) => `b${i}: &b${i} [${Array.from({ length: 9 }, () => (i === 0 ? '*a' : `*b${i - 1}`)).join(', ')}]`).join('\n')}\n`,
+      'Excessive alias count',
+    ],
+  ])('with %s is an error', async (_, text, expected) => {
+    if (text === null) rmSync(join(cwd, 'org.yaml'));
+    else writeFileSync(join(cwd, 'org.yaml'), text);
+    const result = await audit('--policy org.yaml');
+    expect(result.errors).toContain(expected);
+    expect(result).toMatchObject({ exitCode: 1, output: '' });
+  });
+});
