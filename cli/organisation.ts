@@ -1,10 +1,11 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import type { AgentPolicy, Judgement } from '../core/organisation/finding.ts';
-import { isDenied, judge } from '../core/organisation/judge.ts';
+import type { AgentPolicy, Judgement, Subject } from '../core/organisation/finding.ts';
+import { expressionsFor, expressionVariables, isDenied, judge } from '../core/organisation/judge.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { parsePath, positionsIn } from '../core/manifest/position.ts';
 import type { ProofRecord } from '../core/shapes/proof.ts';
+import { ManifestWorker } from '../runtime/manifest-worker.ts';
 import { loadPolicies } from '../runtime/organisation-files.ts';
 import type { CliContext } from './context.ts';
 import { readCauseOf } from './file-failure.ts';
@@ -45,11 +46,16 @@ export async function judgeManifest(
   const { namespace = null, namespaceLabel } = flags;
   // The API server sets this label on every namespace. Other labels are known only if one is given.
   const name = namespace === null ? {} : { 'kubernetes.io/metadata.name': namespace };
-  const judgement = judge(loaded.policies, {
+  const subject: Subject = {
     ...{ manifest, namespace, names: [manifest.metadata.name], at: now() },
     labels: namespaceLabel === undefined ? null : { ...name, ...namespaceLabel },
     observation: proofs === null ? null : { phase: 'Unknown', proofs: [...proofs] },
-  });
+  };
+  const worker = new ManifestWorker();
+  const expressions = expressionsFor(loaded.policies, subject);
+  const results = await worker.evaluateAll(expressions, expressionVariables(subject));
+  await worker.close();
+  const judgement = judge(loaded.policies, subject, results);
   return { ok: true, policies: loaded.policies, judgement };
 }
 

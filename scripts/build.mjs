@@ -23,6 +23,7 @@ const PROCESSES = {
   'llm/sdk': 'llm-sdk',
   'cli/mcp': 'cli-mcp',
   'authoring/scan/parsers': 'cli-parsers',
+  'runtime/manifest-worker': 'manifest-worker',
   'examples/agents': 'example-agents',
 };
 
@@ -84,7 +85,8 @@ async function buildProcess([directory, part]) {
   if (!existsSync(join(root, entry))) return;
   const isCommand = part === 'cli';
   const guard = nodeGuard({ part: isCommand ? 'platform' : part, minimum, continues: isCommand });
-  const isProcess = !LOADED_LATE.some(({ path }) => path === `../${part}/main.js`);
+  const isProcess =
+    part !== 'manifest-worker' && !LOADED_LATE.some(({ path }) => path === `../${part}/main.js`);
   const banner = isCommand ? `#!/usr/bin/env node\n${guard}` : isProcess ? guard : '';
   const { metafile } = await build({
     ...common,

@@ -10,7 +10,16 @@ import { INTEGRATIONS } from './integrations.ts';
 import { noticesOf } from './third-party-notices.ts';
 
 const root = dirname(import.meta.dirname);
-const PROCESSES = ['cli', 'cli-cluster', 'cli-mcp', 'cli-parsers', 'llm-sdk', 'sidecar', 'control-plane'];
+const PROCESSES = [
+  'cli',
+  'cli-cluster',
+  'cli-mcp',
+  'cli-parsers',
+  'manifest-worker',
+  'llm-sdk',
+  'sidecar',
+  'control-plane',
+];
 const BUNDLES = [...PROCESSES, 'reporter'];
 const LIBRARIES = ['index', ...INTEGRATIONS.map((name) => `integrations/${name}`)]
   .flatMap((name) => [`${name}.js`, `${name}.mjs`])

@@ -64,6 +64,21 @@ describe('platform audit --policy', () => {
     expect(result.exitCode).toBe(flags === '' ? 0 : exitCode);
   });
 
+  test('evaluates expressions', async () => {
+    const rules = `  rules:
+  - {id: version, action: Deny, expression: "manifest.metadata.version.startsWith('9.')"}
+  - {id: broken, action: Warn, expression: "manifest.spec.none.x"}
+  - {id: fine, action: Deny, expression: "!has(manifest.spec.model.fallback)"}
+`;
+    writeFileSync(join(cwd, 'org.yaml'), policy('production', rules));
+    expect(sectionOf(await audit('--policy org.yaml'))).toBe(`organisation rules  2 findings, 1 of Deny rules
+  Deny  production/version (high)
+        the expression is false: manifest.metadata.version.startsWith('9.')
+  Warn  production/broken (high)
+        could not be evaluated: field not found: none
+`);
+  });
+
   test('has the findings in JSON and SARIF', async () => {
     const { output } = await audit('--policy org.yaml --json');
     expect(JSON.parse(output)).toMatchObject({

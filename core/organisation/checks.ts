@@ -43,14 +43,17 @@ export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K
     find(rule, { manifest, observation }) {
       const { tools = [], egress } = manifest.spec;
       const servers = mcpServersOf(manifest);
+      const problemOf = (isPattern: boolean) => (at: { path: string; name: string }) => {
+        const message = toolProblem(rule, at.name, { servers, isPattern });
+        return message === null ? [] : [{ path: at.path, message }];
+      };
       return [
-        ...tools.map(({ name }, index) => ({ path: `spec.tools[${index}].name`, name })),
-        ...listed('spec.egress.tools', egress?.tools),
-        ...listed('status.egress.tools', observation?.egress?.tools),
-      ].flatMap(({ path, name }) => {
-        const message = toolProblem(rule, name, servers);
-        return message === null ? [] : [{ path, message }];
-      });
+        ...tools
+          .map(({ name }, index) => ({ path: `spec.tools[${index}].name`, name }))
+          .flatMap(problemOf(false)),
+        ...listed('spec.egress.tools', egress?.tools).flatMap(problemOf(true)),
+        ...listed('status.egress.tools', observation?.egress?.tools).flatMap(problemOf(false)),
+      ];
     },
   },
   hosts: {
@@ -193,8 +196,8 @@ export function vendorsOf({ spec: { model } }: Manifest): string[] {
   return [model.provider, ...(model.fallback === undefined ? [] : [model.fallback.provider])];
 }
 
-export const mcpServersOf = ({ spec: { mcp } }: Manifest): string[] =>
-  (mcp?.servers ?? []).map(({ name }) => name);
+export const mcpServersOf = ({ spec: { mcp } }: Manifest): ReadonlySet<string> =>
+  new Set((mcp?.servers ?? []).map(({ name }) => name));
 
 /** Tools without hints may be destructive, as in the Model Context Protocol. */
 const isHarmless = ({ annotations }: Tool): boolean =>

@@ -47,11 +47,11 @@ export type OrganisationDenial = (typeof ORGANISATION_DENIALS)[number];
 export function organisationDenials(
   { models, tools, hosts }: OrganisationDirective,
   { model, tools: names = [], host }: Pick<EgressQuery, 'model' | 'tools' | 'host'>,
-  { vendors, servers }: { vendors: readonly string[]; servers: readonly string[] },
+  { vendors, servers }: { vendors: readonly string[]; servers: ReadonlySet<string> },
 ): OrganisationDenial[] {
   const rules = [{ forbidden: tools.forbidden }, ...tools.allowed.map((allowed) => ({ allowed }))];
   const isForbidden = (name: string): boolean =>
-    rules.some((rule) => toolProblem(rule, literal(name), servers) !== null);
+    rules.some((rule) => toolProblem(rule, name, { servers }) !== null);
   return [
     ...(model !== undefined && models.some((allowed) => !allowsModel(allowed, vendors, model))
       ? (['model_not_allowed'] as const)
@@ -62,6 +62,3 @@ export function organisationDenials(
       : []),
   ];
 }
-
-/** The name of a call is not a pattern, so a `*` in it must not count as any characters. */
-const literal = (name: string): string => name.replaceAll('*', '\u{fffd}');

@@ -86,3 +86,13 @@ export function expressionsFor(policies: readonly AgentPolicy[], subject: Subjec
 /** Whether a Deny rule is broken. */
 export const isDenied = ({ findings }: Pick<Judgement, 'findings'>): boolean =>
   findings.some(({ action }) => action === 'Deny');
+
+/** The variables of expressions. `namespace` is a reserved word of CEL, so the name is that of admission policies. */
+export const expressionVariables = ({
+  manifest,
+  namespace,
+  labels,
+}: Pick<Subject, 'manifest' | 'namespace' | 'labels'>): Record<string, unknown> => ({
+  manifest,
+  namespaceObject: { metadata: { name: namespace ?? '', labels: labels ?? {} } },
+});

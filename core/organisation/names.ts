@@ -1,7 +1,7 @@
 import { hostName } from '../egress/declared.ts';
 import { modelNamesOf } from '../facts/sightings.ts';
 import { vendorNameOf } from '../vendors/vendors.ts';
-import { covers, matches, overlap } from './pattern.ts';
+import { covers, matches, matchesSome } from './pattern.ts';
 
 /** How models, tools and hosts are compared with patterns. The manifest, the observation and the calls on lanes use the same. */
 
@@ -21,13 +21,18 @@ export function allowsModel(allowed: readonly string[], vendors: readonly string
   return allowed.some((pattern) => names.some((name) => matches(pattern.toLowerCase(), name)));
 }
 
-/** A name that an agent may use for a tool of an MCP server, and the name of the tool alone. */
-function toolNames(name: string, servers: readonly string[]): string[] {
-  const starts = servers.flatMap((server) => [
-    `mcp__${server}__`,
-    ...['__', '_', '-', '.', ':', '/'].map((separator) => server + separator),
-  ]);
-  return [name, ...starts.flatMap((start) => (name.startsWith(start) ? [name.slice(start.length)] : []))];
+/** What frameworks put between the name of an MCP server and the name of its tool. */
+const SEPARATORS = ['__', '_', '-', '.', ':', '/'];
+
+/** The name, and if it begins with the name of an MCP server, the name of the tool alone. */
+function toolNames(name: string, servers: ReadonlySet<string>): string[] {
+  const names = [name];
+  for (const whole of [name, name.startsWith('mcp__') ? name.slice(5) : ''])
+    for (let at = 1; at < whole.length && servers.size > 0; at++)
+      for (const separator of SEPARATORS)
+        if (whole.startsWith(separator, at) && servers.has(whole.slice(0, at)))
+          names.push(whole.slice(at + separator.length));
+  return names;
 }
 
 /** The patterns of tools of one rule. */
@@ -37,18 +42,29 @@ export interface ToolRule {
 }
 
 /**
- * Why a tool is outside the rule; null: it is not. `name` may be a declared pattern such as `files_*`: it must be allowed as a whole,
- * and none of its names may be forbidden.
+ * Why a tool is outside the rule; null: it is not.
+ * @param isPattern a declared name such as `files_*` stands for all names with this start: it must be allowed as a whole, and none of
+ * its names may be forbidden. The name of a call is not a pattern.
  */
-export function toolProblem(rule: ToolRule, name: string, servers: readonly string[]): string | null {
+export function toolProblem(
+  { allowed, forbidden }: ToolRule,
+  name: string,
+  { servers, isPattern = false }: { servers: ReadonlySet<string>; isPattern?: boolean },
+): string | null {
+  const start = isPattern && name.endsWith('*') ? name.slice(0, -1) : null;
   const names = toolNames(name.toWellFormed(), servers);
-  const forbidden = rule.forbidden?.find((pattern) => names.some((each) => overlap(pattern, each)));
-  if (forbidden !== undefined) return `tool ${name} is forbidden by ${forbidden}`;
-  const { allowed } = rule;
-  if (allowed === undefined || allowed.some((pattern) => names.some((each) => covers(pattern, each))))
-    return null;
+  const isForbidden = (pattern: string): boolean =>
+    start === null
+      ? matchesAnyOf(pattern, names)
+      : matchesSome(pattern, start) || toolNames(start, servers).some((each) => matchesSome(pattern, each));
+  const found = forbidden?.find(isForbidden);
+  if (found !== undefined) return `tool ${name} is forbidden by ${found}`;
+  if (allowed === undefined || allowed.some((pattern) => matchesAnyOf(pattern, names))) return null;
   return `tool ${name} is not one of ${allowed.join(', ')}`;
 }
+
+const matchesAnyOf = (pattern: string, names: readonly string[]): boolean =>
+  names.some((name) => matches(pattern, name));
 
 const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d{1,3}){3}|::1)$/;
 

@@ -22,24 +22,12 @@ export function matches(pattern: string, text: string): boolean {
   return at === pattern.length;
 }
 
-/** Whether some text matches both patterns. */
-export function overlap(a: string, b: string): boolean {
-  if (!b.includes('*')) return matches(a, b);
-  /** Whether the ends of the patterns, from the next place of `a` and from each place of `b`, have a common text. */
-  let below: boolean[] = [];
-  for (let i = a.length; i >= 0; i--) {
-    const row: boolean[] = [];
-    for (let j = b.length; j >= 0; j--) {
-      const bothEnd = i === a.length && j === b.length;
-      const hasStar = a[i] === '*' || b[j] === '*';
-      const goesOn = hasStar
-        ? below[j] === true || row[j + 1] === true
-        : a[i] === b[j] && below[j + 1] === true;
-      row[j] = bothEnd || goesOn;
-    }
-    below = row;
-  }
-  return below[0] === true;
+/** Whether the pattern matches some text that begins with `start`. */
+export function matchesSome(pattern: string, start: string): boolean {
+  const star = pattern.indexOf('*');
+  const head = star < 0 ? pattern : pattern.slice(0, star);
+  // After a `*` everything can follow.
+  return head.startsWith(start) || (star >= 0 && start.startsWith(head));
 }
 
 /** Whether every text of the narrower pattern matches: its own `*` can only be covered by a `*`. */

@@ -125,7 +125,7 @@ const checks = {
   ),
   expression: optional(
     written(
-      'A CEL expression over manifest and namespace (name, labels) that must be true. docs/reference/organisation.md lists the functions.',
+      'A CEL expression over manifest and namespaceObject (metadata.name, metadata.labels) that must be true. docs/reference/organisation.md lists the functions.',
       MAX_EXPRESSION,
     ),
   ),

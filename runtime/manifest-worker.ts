@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { ExpressionResult } from '../core/organisation/judge.ts';
+import type { ParsedManifest } from '../core/manifest/manifest.ts';
+
+const PARSE_MS = 2_000;
+/** No engine of CEL for JavaScript limits the cost of an expression. */
+const EXPRESSION_MS = 250;
+/** The first use starts the thread. */
+const START_MS = 5_000;
+const MAX_WAITING = 500;
+
+export type Job =
+  | { kind: 'parse'; text: string }
+  | { kind: 'expression'; expression: string; variables: Record<string, unknown> };
+
+interface Waiting {
+  job: Job;
+  resolve: (result: unknown) => void;
+}
+
+/** Why the thread returned no result. */
+const STOPPED = Symbol('stopped');
+
+declare const __dirname: string | undefined;
+/** Bundles are next to each other. A process that runs from source has the source. */
+const SCRIPT =
+  typeof __dirname === 'string'
+    ? join(__dirname, '../manifest-worker/main.js')
+    : join(import.meta.dirname, 'manifest-worker/main.ts');
+
+/**
+ * Parses manifests and evaluates expressions in a thread, one after the other, so that a hostile manifest delays nothing else of the
+ * process. A job that takes too long or needs too much memory ends the thread; the next job starts another one.
+ */
+export class ManifestWorker {
+  #worker: Worker | null = null;
+  #isReady = false;
+  readonly #waiting: Waiting[] = [];
+  /** Ends the current job; null: there is none. */
+  #finish: ((result: unknown) => void) | null = null;
+
+  /** null: it takes more than 2 seconds, or too many manifests wait. */
+  async parse(text: string): Promise<ParsedManifest | null> {
+    const result = await this.#run({ kind: 'parse', text });
+    return result === STOPPED ? null : (result as ParsedManifest);
+  }
+
+  /** Never rejects: an expression that cannot be evaluated has an error. @param variables JSON values */
+  async evaluate(expression: string, variables: Record<string, unknown>): Promise<ExpressionResult> {
+    const result = await this.#run({ kind: 'expression', expression, variables });
+    if (result !== STOPPED) return result as ExpressionResult;
+    return { error: `it needs more than ${EXPRESSION_MS} ms or too much memory` };
+  }
+
+  /** The results of several expressions. */
+  async evaluateAll(
+    expressions: readonly string[],
+    variables: Record<string, unknown>,
+  ): Promise<Map<string, ExpressionResult>> {
+    const results = new Map<string, ExpressionResult>();
+    for (const expression of expressions) results.set(expression, await this.evaluate(expression, variables));
+    return results;
+  }
+
+  async close(): Promise<void> {
+    for (const { resolve } of this.#waiting.splice(0)) resolve(STOPPED);
+    await this.#worker?.terminate();
+  }
+
+  #run(job: Job): Promise<unknown> {
+    if (this.#waiting.length >= MAX_WAITING) return Promise.resolve(STOPPED);
+    return new Promise((resolve) => {
+      this.#waiting.push({ job, resolve });
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    const next = this.#finish === null ? this.#waiting.shift() : undefined;
+    if (next === undefined) return;
+    const worker = (this.#worker ??= this.#start());
+    const limit = next.job.kind === 'parse' ? PARSE_MS : EXPRESSION_MS;
+    const timer = setTimeout(() => this.#finish?.(STOPPED), this.#isReady ? limit : limit + START_MS);
+    this.#finish = (result) => {
+      clearTimeout(timer);
+      this.#finish = null;
+      this.#isReady = result !== STOPPED;
+      if (result === STOPPED) {
+        this.#worker = null;
+        void worker.terminate();
+      } else worker.unref();
+      next.resolve(result);
+      this.#next();
+    };
+    worker.ref();
+    worker.postMessage(next.job);
+  }
+
+  #start(): Worker {
+    const worker = new Worker(SCRIPT, {
+      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 },
+      // Options such as --max-old-space-size of the process are not options of a thread.
+      execArgv: [],
+      env: {},
+    });
+    const finish = (result: unknown): void => {
+      if (this.#worker === worker) this.#finish?.(result);
+    };
+    worker.on('message', finish);
+    // Out of memory, or a missing script.
+    worker.on('error', () => finish(STOPPED));
+    worker.on('exit', () => finish(STOPPED));
+    return worker;
+  }
+}

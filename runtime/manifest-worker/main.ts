@@ -1,0 +1,39 @@
+/**
+ * The script of the worker thread of ManifestWorker: what the author of a manifest can make expensive. It is a bundle of its own, because
+ * CEL is larger than the processes that seldom need it.
+ */
+import { parentPort } from 'node:worker_threads';
+import { celEnv, isCelError, parse, plan, type CelInput } from '@bufbuild/cel';
+import { strings } from '@bufbuild/cel/ext';
+import type { ExpressionResult } from '../../core/organisation/judge.ts';
+import { parseManifest } from '../../core/manifest/parse-manifest.ts';
+import { isRecord } from '../../core/untrusted/fields.ts';
+import type { Job } from '../manifest-worker.ts';
+
+const ENVIRONMENT = celEnv({ funcs: strings });
+
+/** CEL has integers and doubles; a number of JavaScript is a double. */
+function celInput(value: unknown): CelInput {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (Array.isArray(value)) return value.map(celInput);
+  if (!isRecord(value)) return value as CelInput;
+  return new Map(Object.entries(value).map(([key, each]) => [key, celInput(each)]));
+}
+
+function evaluate(expression: string, variables: Record<string, unknown>): ExpressionResult {
+  try {
+    const bindings = Object.fromEntries(
+      Object.entries(variables).map(([name, value]) => [name, celInput(value)]),
+    );
+    const result = plan(ENVIRONMENT, parse(expression))(bindings);
+    if (typeof result === 'boolean') return result;
+    return { error: isCelError(result) ? result.message : 'the result is not true or false' };
+  } catch (error) {
+    return { error: (error as Error).message.slice(0, 200) };
+  }
+}
+
+parentPort?.on('message', (job: Job) => {
+  const result = job.kind === 'parse' ? parseManifest(job.text) : evaluate(job.expression, job.variables);
+  parentPort?.postMessage(result);
+});
