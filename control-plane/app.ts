@@ -16,6 +16,7 @@ import { coverageRoutes } from './routes/coverage.ts';
 import { heartbeatRoutes } from './routes/heartbeat.ts';
 import { historyRoutes } from './routes/history.ts';
 import { isConditional, openApiRoute, type ControlPlaneTag } from './routes/openapi.ts';
+import { organisationRoutes } from './routes/organisation.ts';
 import { processRoutes } from '../runtime/process-routes.ts';
 import { proofRoutes } from './routes/proofs.ts';
 import { registrationRoutes } from './routes/registration.ts';
@@ -64,6 +65,7 @@ export function controlPlaneRoutes(context: ControlPlaneContext): ControlPlaneRo
     Reports: reportRoutes(context),
     Proofs: proofRoutes(context),
     History: historyRoutes(context),
+    Organisation: organisationRoutes(context, live),
     'Admin actions': adminActionRoutes(context),
     Fleet: [...coverageRoutes(context, live), ...ruleRoutes(live), ...streamRoutes(live)],
     Dashboard: dashboardRoutes(),

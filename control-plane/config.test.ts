@@ -8,6 +8,7 @@ const DEFAULTS = {
   PORT: 8080,
   PLATFORM_ADMIN_KEY: null,
   JWT_SECRET: null,
+  ORGANISATION_POLICIES: null,
   STORE: 'sqlite',
   DATA_DIR: './data',
   database: null,
@@ -53,6 +54,7 @@ test('reads every variable', () => {
       PORT: 9000,
       PLATFORM_ADMIN_KEY: new Secret('admin-key-of-a-test'),
       JWT_SECRET: new Secret('x'.repeat(32)),
+      ORGANISATION_POLICIES: null,
       STORE: 'kubernetes',
       DATA_DIR: '/var/lib/agents',
       database: null,
@@ -94,6 +96,22 @@ test('reads the allowed sidecar images', () => {
   const sidecarImages = { repository: 'r/sidecar', allowed: ['m/sidecar:7', 'm/sidecar:8'] };
   expect(readConfig(env)).toEqual({ ok: true, config: { ...DEFAULTS, sidecarImages } });
 });
+
+test.each([{ KUBERNETES_SERVICE_HOST: '10.0.0.1' }, { STORE: 'kubernetes', KUBECONFIG: '/kubeconfig' }])(
+  'rejects files of policies with the cluster of %j',
+  (env) => {
+    expect(readConfig({ ...env, ORGANISATION_POLICIES: 'org.yaml' })).toEqual({
+      ok: false,
+      problems: [
+        {
+          ...{ name: 'ORGANISATION_POLICIES', value: 'org.yaml' },
+          wanted: 'unset, because the rules are the AgentPolicies of the cluster',
+        },
+      ],
+    });
+    expect(readConfig({ ORGANISATION_POLICIES: 'org.yaml' })).toMatchObject({ ok: true });
+  },
+);
 
 test('requires a cluster for the Kubernetes store', () => {
   expect(readConfig({ STORE: 'kubernetes' })).toEqual({

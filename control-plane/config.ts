@@ -56,6 +56,7 @@ export const CONTROL_PLANE_FIELDS = {
     'platform-remote',
     (raw) => (isDnsLabel(raw) ? raw : undefined),
   ),
+  ORGANISATION_POLICIES: optionalText,
   SIDECAR_REPOSITORY: optionalImage,
   SIDECAR_ALLOWED_IMAGES: imageList,
   SIDECAR_CA_FILES: caFiles,
@@ -88,6 +89,8 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
     'With SQLite or PostgreSQL: days after the last heartbeat after which a workload of the cluster is removed with its history. 0: never. Registered agents are kept until they are deleted.',
   RATE_LIMIT_SECONDS: 'Minimum time between two accepted heartbeats of one instance. 0: no limit.',
   REMOTE_NAMESPACE: 'Namespace of registered agents and of their AgentObservations.',
+  ORGANISATION_POLICIES:
+    'Without a cluster: file or directory with AgentPolicy documents, read at the start. In a cluster the AgentPolicies of the API server apply.',
   SIDECAR_REPOSITORY:
     'Image repository of the sidecar. A pod can report for an agent only if its sidecar image is from this repository, in any version. Unset: any image.',
   SIDECAR_ALLOWED_IMAGES: 'Additional allowed sidecar images, as full references.',
@@ -188,6 +191,14 @@ function databaseProblems(env: Environment): EnvProblem[] {
 }
 
 function clusterProblems(env: Environment): EnvProblem[] {
+  const hasCluster = isSet(env, 'KUBERNETES_SERVICE_HOST') || env['STORE'] === 'kubernetes';
+  if (isSet(env, 'ORGANISATION_POLICIES') && hasCluster)
+    return [
+      {
+        ...{ name: 'ORGANISATION_POLICIES', value: env['ORGANISATION_POLICIES'] ?? '' },
+        wanted: 'unset, because the rules are the AgentPolicies of the cluster',
+      },
+    ];
   if (env['STORE'] !== 'kubernetes' || isSet(env, 'KUBERNETES_SERVICE_HOST') || isSet(env, 'KUBECONFIG'))
     return [];
   const wanted =

@@ -1,4 +1,5 @@
 import { systemClock } from '../runtime/clock.ts';
+import { ManifestWorker } from '../runtime/manifest-worker.ts';
 import type { Route } from '../runtime/http-app.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
@@ -7,6 +8,7 @@ import { createApiServerOutage } from './api-server-outage.ts';
 import type { CallerDependencies } from './auth/caller.ts';
 import { createRegistrationTokens, signingKeysOf } from './auth/registration-token.ts';
 import type { ControlPlaneConfig } from './config.ts';
+import { NO_RULES, Organisation } from './organisation/organisation.ts';
 
 /** A row of the route table. The application checks the credential of an `admin` or `bearer` route before its handlers. */
 export type ControlPlaneRoute = Route<'open' | 'admin' | 'bearer'>;
@@ -17,6 +19,7 @@ export interface ControlPlaneContext extends CallerDependencies {
   metrics: Metrics;
   /** null: not configured. */
   adminKey: Secret | null;
+  organisation: Organisation;
   /** Minimum time between two accepted heartbeats of one instance; 0: no limit. */
   rateLimitSeconds: number;
   /** null: ready; else the reason for `/readyz`. */
@@ -26,7 +29,7 @@ export interface ControlPlaneContext extends CallerDependencies {
 }
 
 type Given = Pick<ControlPlaneContext, 'logger' | 'metrics' | 'store' | 'pods'> &
-  Partial<Pick<ControlPlaneContext, 'clock' | 'apiServer'>>;
+  Partial<Pick<ControlPlaneContext, 'clock' | 'apiServer' | 'organisation'>>;
 
 export interface ContextParts extends Given {
   config: ControlPlaneConfig;
@@ -49,6 +52,7 @@ export function createContext({ config, isStopping, stopping, ...given }: Contex
     apiServer: given.apiServer ?? createApiServerOutage({ clock, logger }),
     tokens: keys && createRegistrationTokens(keys),
     adminKey,
+    organisation: given.organisation ?? new Organisation(NO_RULES, new ManifestWorker()),
     remoteNamespace: config.REMOTE_NAMESPACE,
     rateLimitSeconds: config.RATE_LIMIT_SECONDS,
     unready: () => (isStopping?.() ? 'this process is stopping' : store.unready()),

@@ -109,6 +109,7 @@ const REMOTE = 'platform-remote';
       PLATFORM_ADMIN_KEY: new Secret('admin-key-of-a-test'),
       JWT_SECRET: null,
       STORE: 'kubernetes',
+      ORGANISATION_POLICIES: null,
       DATA_DIR: join(scratch, `data-${namespaces}`),
       database: null,
       retention: DEFAULT_RETENTION,

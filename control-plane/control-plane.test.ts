@@ -31,6 +31,7 @@ const CONFIG: ControlPlaneConfig = {
   PLATFORM_ADMIN_KEY: new Secret(ADMIN),
   JWT_SECRET: null,
   STORE: 'sqlite',
+  ORGANISATION_POLICIES: null,
   DATA_DIR: '',
   database: null,
   retention: DEFAULT_RETENTION,

@@ -10,6 +10,8 @@ export const CONTROL_PLANE_PERMISSIONS = {
     { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
     { apiGroups: ['platform.io'], resources: ['agentobservations'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: ['platform.io'], resources: ['agentobservations/status'], verbs: ['patch'] },
+    { apiGroups: ['platform.io'], resources: ['agentpolicies'], verbs: ['list', 'watch'] },
+    { apiGroups: [''], resources: ['namespaces'], verbs: ['list', 'watch'] },
   ],
   /** In the namespace of remote agents. */
   remote: [{ apiGroups: ['platform.io'], resources: ['agentobservations'], verbs: ['create', 'delete'] }],

@@ -108,6 +108,11 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
     return this.#firstList.promise;
   }
 
+  /** Whether the cache contains the first list, or a later one. */
+  isSynced(): boolean {
+    return this.#confirmedMs !== null;
+  }
+
   /** False before the first list, and when no watch has confirmed the cache for `freshMs`. */
   isFresh(): boolean {
     const sinceMs = this.#options.clock.monotonicMs() - (this.#confirmedMs ?? -Infinity);

@@ -1,5 +1,5 @@
 import type { AgentObservation } from '../core/observation/observation.ts';
-import type { Data, Lease, Pod, Service, WebhookConfiguration, Workload } from './types.ts';
+import type { Data, KubeObject, Lease, Pod, Service, WebhookConfiguration, Workload } from './types.ts';
 
 /** The API path of one kind of object; `T` is the type of its objects. */
 export interface Resource<T> {
@@ -38,6 +38,9 @@ export const AGENT_OBSERVATIONS = resource<AgentObservation>(
   'agentobservations',
   'AgentObservation',
 );
+/** The spec is parsed by its reader. */
+export const AGENT_POLICIES = resource<KubeObject>('platform.io', 'agentpolicies', 'AgentPolicy');
+export const NAMESPACES = resource<KubeObject>('', 'namespaces', 'Namespace');
 export const WEBHOOK_CONFIGURATIONS = resource<WebhookConfiguration>(
   'admissionregistration.k8s.io',
   'mutatingwebhookconfigurations',

@@ -39,7 +39,7 @@ const OPERATION: Operation = {
 
 /** `POST /api/v1/heartbeat`. The credential identifies the sender and is checked before the body is read. */
 export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
-  const { store, clock, rateLimitSeconds } = context;
+  const { store, clock, rateLimitSeconds, organisation } = context;
   // As the injector sets PROOF_WRITES, whatever the sidecar of a manually written manifest does.
   const proofWrites: ProofWrites = context.adminKey === null ? 'local' : 'control-plane';
   const results = context.metrics.counter('platform_control_plane_heartbeats_total', 'Heartbeats by result.');
@@ -49,7 +49,7 @@ export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute
       path: '/api/v1/heartbeat',
       access: 'bearer',
       summary:
-        '204, or 200 with `{proof?, proofRevision?, othersToday?, intervalSeconds?}` for the sender. A repeat (same `instance`, `startedAt`, `seq`) returns 204 and changes nothing. 400 with `errors`. 401. 403 for a pod without an agent. 409 if the agent name of a pod belongs to an agent that is registered here or mirrored from another control plane. 413 above 64 KiB. 429 with `Retry-After` within RATE_LIMIT_SECONDS of the previous heartbeat of the instance. 429 also for a new instance of a registered agent, after 60 new instances in that time or while 1,000 instances report. 503 with `Retry-After` until the observation of a new workload exists.',
+        '204, or 200 with `{proof?, proofRevision?, othersToday?, intervalSeconds?, organisation?, manifest?}` for the sender. A repeat (same `instance`, `startedAt`, `seq`) returns 204 and changes nothing. 400 with `errors`. 401. 403 for a pod without an agent. 409 if the agent name of a pod belongs to an agent that is registered here or mirrored from another control plane. 413 above 64 KiB. 429 with `Retry-After` within RATE_LIMIT_SECONDS of the previous heartbeat of the instance. 429 also for a new instance of a registered agent, after 60 new instances in that time or while 1,000 instances report. 503 with `Retry-After` until the observation of a new workload exists.',
       operation: OPERATION,
       handlers: [jsonBody(MAX_HEARTBEAT_BYTES), receive],
     },
@@ -68,11 +68,13 @@ export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute
       caller.kind === 'pod'
         ? { source: 'sidecar' as const, instance: caller.pod, uid: caller.uid, proofWrites }
         : { source: 'remote' as const, instance: heartbeat.instance };
-    const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, at });
+    const prepared = await organisation.prepare(caller.key, heartbeat.manifestHash, at);
+    const { judge } = prepared;
+    const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, judge, at });
     results.add({ result: outcome.kind });
     const reply =
       outcome.kind === 'accepted'
-        ? replyTo(outcome.record, { heartbeat, instance: sender.instance, at, rateLimitSeconds })
+        ? replyTo(outcome.record, { heartbeat, instance: sender.instance, at, rateLimitSeconds, prepared })
         : replyUnchanged(outcome, caller);
     if (reply === null) response.status(204).end();
     else response.json(reply);

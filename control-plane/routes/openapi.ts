@@ -47,6 +47,7 @@ const TAGS = {
   Reports: 'The last reports of one agent: gap, health, usage, behavior and egress.',
   Proofs: 'Proofs of compliance rules: read, submit, withdraw.',
   History: 'Scores, phases and usage of one agent or of the fleet over time. Requires a SQL store.',
+  Organisation: 'The rules of the organisation, and the judgement of manifests.',
   Fleet: 'All agents together: what is not seen of them, what each rule found, and changes as events.',
   'Admin actions': 'The log of requests of administrators that change something.',
   Heartbeats: 'For sidecars and agents: registration, keys and heartbeats.',

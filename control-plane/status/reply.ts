@@ -4,6 +4,7 @@ import { proofSetOf } from '../../core/observation/proofs.ts';
 import { othersToday } from '../../core/observation/tokens.ts';
 import { withExpiry } from '../../core/evidence/proof-expiry.ts';
 import { isInSync } from '../../core/evidence/proof-set.ts';
+import type { Prepared } from '../organisation/organisation.ts';
 import type { AgentRecord } from '../stores/store.ts';
 
 export interface ReplyInput {
@@ -11,6 +12,7 @@ export interface ReplyInput {
   instance: string;
   at: Date;
   rateLimitSeconds: number;
+  prepared: Prepared;
 }
 
 /** The bounds of an interval, in seconds. */
@@ -30,8 +32,23 @@ export function replyTo(agent: AgentRecord, input: ReplyInput): HeartbeatReply |
       : { proof: withExpiry(proofs.proofs, at), proofRevision: proofs.revision }),
     ...(others.tokens === 0 && others.costUsd === 0 ? {} : { othersToday: others }),
     ...(intervalSeconds === heartbeat.intervalSeconds ? {} : { intervalSeconds }),
+    ...organisationReply(heartbeat, input.prepared),
   };
   return Object.keys(reply).length === 0 ? null : reply;
+}
+
+/** What a sidecar needs of the rules. A reporter has no lanes and does not send manifests. */
+function organisationReply(
+  { sidecarVersion, organisationRevision, manifestHash }: Heartbeat,
+  { directive, isManifestKnown, hasRules }: Prepared,
+): Pick<HeartbeatReply, 'organisation' | 'manifest'> {
+  if (sidecarVersion === null) return {};
+  // A sidecar of a fleet without rules has no revision.
+  const isNew = directive !== null && (hasRules || organisationRevision !== null);
+  return {
+    ...(isNew && directive.revision !== organisationRevision && { organisation: directive }),
+    ...(hasRules && !isManifestKnown && manifestHash !== null && { manifest: 'wanted' }),
+  };
 }
 
 /** The configured interval of the agent, else the sender's own; at least the rate limit. */

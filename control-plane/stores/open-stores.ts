@@ -1,12 +1,18 @@
+import { resolve } from 'node:path';
+import type { RuleSource } from '../../core/organisation/finding.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/cluster-access.ts';
+import { OrganisationRules } from '../../kube/organisation-rules.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { KnownCas } from '../../runtime/known-cas.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { ManifestWorker } from '../../runtime/manifest-worker.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { loadPolicies } from '../../runtime/organisation-files.ts';
 import { createApiServerOutage } from '../api-server-outage.ts';
 import { PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
+import { NO_RULES, Organisation } from '../organisation/organisation.ts';
 import { DualWriteStore, isGoneFrom } from './dual-write-store.ts';
 import { KubernetesStore } from './kubernetes/kubernetes-store.ts';
 import { PostgresDatabase } from './postgres/postgres-database.ts';
@@ -30,21 +36,41 @@ export async function openStores({ config, logger, metrics }: Parts) {
   const observations =
     client && new KubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
   const store = storeOf(config, observations, logger);
+  const worker = new ManifestWorker();
+  const ofCluster = client && new OrganisationRules({ client, clock, logger });
   const close = async (): Promise<void> => {
+    await ofCluster?.close();
+    await worker.close();
     await store.close();
     await client?.close();
   };
   const knownCas = caFiles && new KnownCas(caFiles, clock);
   try {
     await knownCas?.read();
+    const rules = ofCluster ?? (await rulesOfFiles(config.ORGANISATION_POLICIES));
+    ofCluster?.start();
     await store.start();
+    // Without a cluster there are no pods to identify.
+    const pods = client && new PodIdentity({ client, clock, metrics, sidecarImages, knownCas });
+    return { store, apiServer, pods, organisation: new Organisation(rules, worker), close };
   } catch (error) {
     await close();
     throw error;
   }
-  // Without a cluster there are no pods to identify.
-  const pods = client && new PodIdentity({ client, clock, metrics, sidecarImages, knownCas });
-  return { store, apiServer, pods, close };
+}
+
+/** The rules of a file or directory. Rejects with all problems of the files. */
+async function rulesOfFiles(path: string | null): Promise<RuleSource> {
+  if (path === null) return NO_RULES;
+  const loaded = await loadPolicies(resolve(path), path);
+  if (!loaded.ok) throw new Error(`ORGANISATION_POLICIES is not valid: ${loaded.problems.join('; ')}`);
+  const { policies } = loaded;
+  // No label but the name of the namespace is known, as in a cluster without other labels.
+  return {
+    policies: () => policies,
+    invalid: () => [],
+    labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace }),
+  };
 }
 
 /** readConfig always sets a cluster with the Kubernetes store, so its observations are never null. */

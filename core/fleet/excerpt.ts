@@ -74,6 +74,8 @@ export interface AgentExcerpt {
   /** Ids of the violated compliance rules. */
   failedRules: readonly string[];
   suppressions: readonly EvaluatedSuppression[];
+  /** Broken rules of the organisation, as `policy/rule`. */
+  brokenRules: readonly string[];
 }
 
 const READ: readonly ReadCondition[] = ['Reporting', 'Injected', 'Routed', 'PolicyLoaded'];
@@ -102,6 +104,7 @@ export function excerptOf({ namespace, name, source, status }: ObservedAgent): A
     gapRules: ruleIdsOf(issues),
     failedRules: RULE_IDS.filter((id) => audit?.failed.includes(id)),
     suppressions: audit?.suppressions ?? [],
+    brokenRules: [...new Set(status.organisation?.broken.map(({ policy, rule }) => `${policy}/${rule}`))],
   };
 }
 

@@ -1,3 +1,4 @@
+import { brokenRule } from './allowed.ts';
 import { minimumScoreOf } from '../shapes/grade.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
 import type { InstanceStatus } from '../shapes/instance.ts';
@@ -17,6 +18,13 @@ const isBelow = (score: number | undefined, { compliantGrade }: ConditionInput):
 
 /** The rows of the condition `Compliant` while an instance reports. */
 export const COMPLIANT: readonly ConditionRow[] = [
+  {
+    status: 'False',
+    reason: 'NotAllowed',
+    when: 'the agent breaks a Deny rule of the organisation (condition Allowed)',
+    holds: (input) => brokenRule(input) !== null,
+    message: (input) => `the organisation does not allow it: ${brokenRule(input)}`,
+  },
   {
     status: 'False',
     reason: 'ReporterInvalid',

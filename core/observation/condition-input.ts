@@ -1,6 +1,7 @@
 import type { Grade, Phase } from '../shapes/values.ts';
 import type { Activity } from './activity.ts';
 import type { InstanceStatus } from '../shapes/instance.ts';
+import type { OrganisationStatus } from '../shapes/organisation.ts';
 import type { TableRow } from './condition-table.ts';
 
 /** Input for the verdicts of the conditions. */
@@ -26,6 +27,8 @@ export interface ConditionInput {
   compliantGrade: Grade;
   /** The minimum evidence that counts as compliant, in percent of the declared items. */
   compliantEvidence: number;
+  /** undefined: no rule of the organisation selects the agent. */
+  organisation: OrganisationStatus | undefined;
 }
 
 export type ConditionRow = TableRow<ConditionInput>;

@@ -3,6 +3,7 @@ import type { ConditionInput } from './condition-input.ts';
 import { CONDITIONS, conditionsOf } from './conditions.ts';
 import type { ConditionType } from '../shapes/condition.ts';
 import type { InstanceStatus } from '../shapes/instance.ts';
+import type { OrganisationStatus } from '../shapes/organisation.ts';
 
 const live = (change: Partial<InstanceStatus> = {}): InstanceStatus => ({
   name: 'a',
@@ -40,12 +41,22 @@ const inputOf = (change: Partial<ConditionInput> = {}): ConditionInput => {
     recentCriticalIssues: [],
     compliantGrade: 'B',
     compliantEvidence: 50,
+    organisation: undefined,
     ...change,
   };
 };
 
 const silent = (change: Partial<ConditionInput> = {}): ConditionInput =>
   inputOf({ live: [], instances: [live()], phase: 'Unknown', ...change });
+
+const finding = (action: 'Deny' | 'Warn') => ({
+  ...{ policy: 'production', rule: 'models', severity: 'high' as const, action },
+  ...{ path: 'spec.model.id', message: 'model o9 is not allowed' },
+});
+const judged = (change: Partial<OrganisationStatus> = {}): ConditionInput => {
+  const known = { judgedAt: '2026-11-21T12:00:00Z', manifestHash: 'a', broken: [], notJudged: [] };
+  return inputOf({ organisation: { ...known, brokenTotal: change.broken?.length ?? 0, ...change } });
+};
 
 /** One example per row of each truth table, in the order of the tables. */
 const ROWS: [ConditionType, string, string, ConditionInput][] = [
@@ -113,7 +124,14 @@ const ROWS: [ConditionType, string, string, ConditionInput][] = [
     inputOf({ live: [live(), { ...live(), policyState: undefined! }] }),
   ],
   ['PolicyLoaded', 'True', 'PolicyLoaded', inputOf()],
+  ['Allowed', 'Unknown', 'NotReporting', silent()],
+  ['Allowed', 'True', 'NoPolicy', inputOf()],
+  ['Allowed', 'False', 'RuleBroken', judged({ broken: [finding('Warn'), finding('Deny')] })],
+  ['Allowed', 'Unknown', 'NotJudged', judged({ notJudged: [{ policy: 'production', reason: 'why' }] })],
+  ['Allowed', 'True', 'RulesBroken', judged({ broken: [finding('Warn')] })],
+  ['Allowed', 'True', 'Allowed', judged()],
   ['Compliant', 'Unknown', 'NotReporting', silent()],
+  ['Compliant', 'False', 'NotAllowed', judged({ broken: [finding('Deny')] })],
   [
     'Compliant',
     'False',

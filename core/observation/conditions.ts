@@ -1,3 +1,4 @@
+import { ALLOWED } from './allowed.ts';
 import { COMPLIANT } from './compliant.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
 import type { Condition } from '../shapes/condition.ts';
@@ -228,9 +229,14 @@ export const CONDITIONS: readonly ConditionTable<ConditionInput>[] = [
     rows: [UNREPORTED, ...POLICY_LOADED],
   },
   {
+    type: 'Allowed',
+    meaning: 'the agent breaks no Deny rule of the organisation',
+    rows: [UNREPORTED, ...ALLOWED],
+  },
+  {
     type: 'Compliant',
     meaning:
-      'grade A or B, no critical issue in the last 24 hours, no policy denial in the window, no invalid health report of the agent, no unreachable policy engine, and evidence for at least half of the declared items',
+      'no broken Deny rule of the organisation, grade A or B, no critical issue in the last 24 hours, no policy denial in the window, no invalid health report of the agent, no unreachable policy engine, and evidence for at least half of the declared items',
     rows: [UNREPORTED, ...COMPLIANT],
   },
 ];

@@ -8,6 +8,7 @@ import type { Heartbeat } from '../shapes/heartbeat.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { isRepeat, mergeHeartbeat, type Sender } from './merge-heartbeat.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
+import type { OrganisationStatus } from '../shapes/organisation.ts';
 import { statusOf, withoutGone } from './status-of.ts';
 import { othersToday } from './tokens.ts';
 
@@ -178,6 +179,7 @@ describe('the first heartbeat', () => {
         ['AgentReachable', 'False', 'AgentUnreachable', 'the agent does not respond in 1 of 1 instances'],
         ['ModelReachable', 'True', 'ModelReachable', 'the model endpoint responds'],
         ['PolicyLoaded', 'False', 'NoEngine', 'no policy engine is configured'],
+        ['Allowed', 'True', 'NoPolicy', 'no organisation rule selects the agent'],
         ['Compliant', 'False', 'GradeTooLow', 'the grade is below B'],
       ].map(([type, status, reason, message]) => ({
         type,
@@ -781,7 +783,7 @@ describe('status members from other sources', () => {
       model: { provider: 'openai', id: 'gpt-4o' },
     });
     expect(status.conditions?.[0]).toBe(injected);
-    expect(status.conditions).toHaveLength(7);
+    expect(status.conditions).toHaveLength(8);
   });
 
   test('are not kept if they come from a heartbeat and the next one does not contain them', () => {
@@ -883,5 +885,33 @@ describe('properties', () => {
         expect(status.instanceCount).toBe(new Set(beats.map((each) => each.from)).size);
       }),
     );
+  });
+});
+
+describe('the rules of the organisation', () => {
+  const ORGANISATION = {
+    ...{ judgedAt: NOON, manifestHash: 'a', brokenTotal: 1, notJudged: [] },
+    broken: [
+      {
+        ...{ policy: 'production', rule: 'models', severity: 'high', action: 'Deny' },
+        ...{ path: 'spec.model.id', message: 'model o9 is not one of openai/*' },
+      },
+    ],
+  } satisfies OrganisationStatus;
+
+  test('are compared with the merged status, and decide Allowed and Compliant', () => {
+    const judged: (number | undefined)[] = [];
+    const judge = (status: ObservationStatus): OrganisationStatus => {
+      judged.push(status.score);
+      return ORGANISATION;
+    };
+    const beat = { score: 77 };
+    const status = mergeHeartbeat(undefined, heartbeatOf(beat), { ...senderOf(beat), judge }, at(0));
+    expect(status.organisation).toBe(ORGANISATION);
+    expect(condition(status, 'Allowed')).toContain('RuleBroken');
+    expect(condition(status, 'Compliant')).toContain('NotAllowed');
+    // The grade compares declared and observed only.
+    expect([status.phase, status.score]).toEqual(['Healthy', 77]);
+    expect(judged).toEqual([77]);
   });
 });

@@ -12,6 +12,7 @@ import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from
 import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
+import type { OrganisationStatus } from '../shapes/organisation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { withSentProofs } from './proofs.ts';
 import { shownOfReport } from './shown.ts';
@@ -33,6 +34,8 @@ export interface Sender extends SenderId, ObservationContext {
   proofs?: ProofSet;
   /** `control-plane`: a proved score counts only as far as stored proofs of the control plane explain it. Default: local. */
   proofWrites?: ProofWrites;
+  /** Compares the agent with the rules of the organisation. Default: the result stays as it is. */
+  judge?: (status: ObservationStatus) => OrganisationStatus | undefined;
 }
 
 /** List limits of the CRD. */
@@ -90,7 +93,12 @@ export function mergeHeartbeat(
     worst: worstReports(before.worst, heartbeat, at),
   });
   const shown = isReportToShow(merged, instance, at) ? withReport(merged, heartbeat, instance) : merged;
-  return statusOf(shown, at, sender);
+  const computed = statusOf(shown, at, sender);
+  const organisation = sender.judge === undefined ? shown.organisation : sender.judge(computed);
+  // The conditions depend on the result, which depends on the grade.
+  return organisation === computed.organisation
+    ? computed
+    : statusOf(present({ ...shown, organisation }), at, sender);
 }
 
 /** Silent instances are dropped after this time, or after twice their stale limit if that is longer; milliseconds. */

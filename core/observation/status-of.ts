@@ -58,7 +58,7 @@ export function statusOf(
     live.length === 0 ? known.score : Math.min(...live.map(scoreOf));
   const input: ConditionInput = {
     ...{ phase, instances, live, activity, lastChecked, awaitedSince },
-    ...{ compliantGrade, compliantEvidence },
+    ...{ compliantGrade, compliantEvidence, organisation: known.organisation },
     recentCriticalIssues: recentCriticalIssues(known.worst, live),
     unlisted: unlisted.length,
     score: lowest(provedScore),

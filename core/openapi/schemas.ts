@@ -9,7 +9,12 @@ import { drift } from '../shapes/drift.ts';
 import { heartbeatReply } from '../shapes/heartbeat-reply.ts';
 import { instanceStatus } from '../shapes/instance.ts';
 import { shownStatus } from '../shapes/observation.ts';
-import { notJudged, organisationFinding } from '../shapes/organisation.ts';
+import {
+  manifestJudgement,
+  notJudged,
+  organisationFinding,
+  organisationRules,
+} from '../shapes/organisation.ts';
 import { outcomeCounts } from '../shapes/outcomes.ts';
 import { agentKey } from '../shapes/registration.ts';
 import { responseSchemas } from '../shapes/response.ts';
@@ -30,7 +35,7 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   responseSchemas([...REPORT_SHAPES, outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
   responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),
-  responseSchemas([organisationFinding, notJudged, sentDirective]),
+  responseSchemas([organisationFinding, notJudged, sentDirective, manifestJudgement, organisationRules]),
   responseSchemas([coverageReport, coverageGap, coverageKind]),
   responseSchemas([storedGap, storedHealth, storedUsage, storedEgress, heartbeatReply, agentKey]),
 ];

@@ -9,6 +9,16 @@ export interface AgentPolicy {
   spec: AgentPolicySpec;
 }
 
+/** Where a process gets the rules from. */
+export interface RuleSource {
+  /** null: not known, because the API server did not list them. */
+  policies(): readonly AgentPolicy[] | null;
+  /** Policies that are not valid. None of their rules is applied. */
+  invalid(): readonly NotJudged[];
+  /** null: not known. */
+  labelsOf(namespace: string): Readonly<Record<string, string>> | null;
+}
+
 /** What the rules are applied to. */
 export interface Subject {
   /** null: not known, as in CI. */

@@ -1,6 +1,7 @@
-import { RULE_ACTIONS, SEVERITIES_OF_RULES } from './agent-policy.ts';
+import { CHECK_NAMES, RULE_ACTIONS, SEVERITIES_OF_RULES } from './agent-policy.ts';
 import { count, cutText } from './common.ts';
-import { isoTime, named, oneOf, optional, text, type Field } from './field.ts';
+import { sentDirective } from './directive.ts';
+import { flag, isoTime, named, nullable, oneOf, optional, text, type Field } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 
 /** Limits of the lists in a status. */
@@ -43,3 +44,36 @@ const members = object(
 /** Member `organisation` of the status of an AgentObservation. */
 export interface OrganisationStatus extends TypeOf<typeof members> {}
 export const organisationStatus: Field<OrganisationStatus> = members;
+
+const judgement = object('Whether the organisation allows a manifest.', {
+  manifestHash: text('SHA-256 of the manifest, hex.'),
+  allowed: nullable(flag('Whether no Deny rule is broken; null: the rules are not known.')),
+  findings: list('The broken rules.', organisationFinding, { max: MAX_BROKEN }),
+  organisation: optional(sentDirective),
+});
+
+/** The response to `PUT /api/v1/manifest`. */
+export interface ManifestJudgement extends TypeOf<typeof judgement> {}
+export const manifestJudgement: Field<ManifestJudgement> = named('ManifestJudgement', judgement);
+
+const rules = object('The rules of the organisation.', {
+  policies: list(
+    'The AgentPolicies.',
+    object('One AgentPolicy.', {
+      name: text('Its name.'),
+      rules: list(
+        'Its rules.',
+        object('One rule.', {
+          id: text('Its id.'),
+          action: oneOf('What a broken rule causes.', RULE_ACTIONS),
+          severity: oneOf('Its severity.', SEVERITIES_OF_RULES),
+          check: oneOf('What it compares.', CHECK_NAMES),
+          broken: count('Number of agents that break it.'),
+        }),
+      ),
+    }),
+  ),
+  invalid: list('AgentPolicies that are not valid.', notJudged),
+});
+/** The response of `GET /api/v1/organisation`. */
+export const organisationRules = named('OrganisationRules', rules);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createControlPlaneApp } from '../../control-plane/app.ts';
 import { readConfig } from '../../control-plane/config.ts';
 import { createContext } from '../../control-plane/context.ts';
+import type { Organisation } from '../../control-plane/organisation/organisation.ts';
 import { SqliteStore } from '../../control-plane/stores/sqlite/sqlite-store.ts';
 import type { Store } from '../../control-plane/stores/store.ts';
 import { listen, type Listener, type ListenOptions } from '../../runtime/http-listener.ts';
@@ -53,6 +54,7 @@ export interface ControlPlaneRig {
 export interface ControlPlaneRigOptions {
   listen?: (metrics: Metrics) => Partial<ListenOptions>;
   rateLimitSeconds?: number;
+  organisation?: Organisation;
 }
 
 export async function startControlPlaneRig(options: ControlPlaneRigOptions = {}): Promise<ControlPlaneRig> {
@@ -74,6 +76,7 @@ export async function startControlPlaneRig(options: ControlPlaneRigOptions = {})
     metrics,
     store,
     clock,
+    ...(options.organisation && { organisation: options.organisation }),
     pods: { identify: () => Promise.resolve({ kind: 'unauthenticated', reason: 'there is no cluster' }) },
   });
   const handler = createControlPlaneApp(context);

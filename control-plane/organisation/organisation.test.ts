@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { AgentPolicy, RuleSource } from '../../core/organisation/finding.ts';
+import { parsePolicy } from '../../core/organisation/parse-policy.ts';
+import type { NotJudged, OrganisationStatus } from '../../core/shapes/organisation.ts';
+import { ManifestWorker } from '../../runtime/manifest-worker.ts';
+import { startControlPlaneRig, type ControlPlaneRig } from '../../testing/fleet/control-plane-rig.ts';
+import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import { Organisation } from './organisation.ts';
+
+const worker = new ManifestWorker();
+afterAll(() => worker.close());
+
+const policyOf = (spec: object): AgentPolicy => {
+  const parsed = parsePolicy({
+    apiVersion: 'platform.io/v1',
+    kind: 'AgentPolicy',
+    metadata: { name: 'production' },
+    spec,
+  });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+  return parsed.value;
+};
+const FORBIDDEN = policyOf({
+  rules: [
+    { id: 'tools', action: 'Deny', tools: { forbidden: ['shell*'] } },
+    { id: 'version', action: 'Warn', expression: 'manifest.metadata.version == "1.0.0"' },
+    { id: 'proofs', action: 'Audit', proofs: { required: ['MEM-01'] } },
+  ],
+});
+
+const GOOD = manifestText('  tools: [{ name: search }]\n');
+const BAD = manifestText('  tools: [{ name: shell_exec }]\n');
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+let policies: AgentPolicy[] | null;
+let invalid: NotJudged[];
+const RULES: RuleSource = {
+  policies: () => policies,
+  invalid: () => invalid,
+  labelsOf: () => ({ env: 'production' }),
+};
+
+let rig: ControlPlaneRig;
+let key: string;
+beforeEach(async () => {
+  policies = [FORBIDDEN];
+  invalid = [];
+  rig = await startControlPlaneRig({ organisation: new Organisation(RULES, worker) });
+  key = (await rig.register('minimal')).apiKey;
+});
+afterEach(() => rig.close());
+
+const put = (text: string) =>
+  rig.send('PUT', '/api/v1/manifest', {
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/yaml' },
+    body: text,
+  });
+
+interface Detail {
+  status: {
+    organisation?: OrganisationStatus;
+    conditions: { type: string; status: string; reason: string }[];
+  };
+}
+let seq = 0;
+const beat = async (text: string | null, revision: string | null = null) => {
+  const { body } = await rig.heartbeat(key, {
+    seq: ++seq,
+    sidecarVersion: '0.2.0',
+    manifestHash: text === null ? null : hashOf(text),
+    organisationRevision: revision,
+  });
+  const { status } = (await rig.admin('GET', '/agents/minimal')).body as Detail;
+  const condition = status.conditions.find(({ type }) => type === 'Allowed');
+  return { reply: body, status, allowed: `${condition?.status} ${condition?.reason}` };
+};
+
+describe('PUT /api/v1/manifest', () => {
+  test('allows a manifest, with the rules for the lanes', async () => {
+    expect(await put(GOOD)).toMatchObject({
+      status: 200,
+      body: {
+        ...{ manifestHash: hashOf(GOOD), allowed: true, findings: [] },
+        organisation: { revision: expect.any(String), tools: { forbidden: ['shell*'] } },
+      },
+    });
+  });
+
+  test('does not allow a manifest that breaks a Deny rule', async () => {
+    expect(await put(BAD)).toMatchObject({
+      status: 200,
+      body: {
+        allowed: false,
+        findings: [{ policy: 'production', rule: 'tools', path: 'spec.tools[0].name' }],
+      },
+    });
+  });
+
+  test('returns null while the rules are not known', async () => {
+    policies = null;
+    expect(await put(BAD)).toMatchObject({ status: 200, body: { allowed: null, findings: [] } });
+  });
+
+  test.each([
+    ['no manifest', 'kind: 1\n', 400],
+    ['nothing', '', 400],
+    ['more than 64 KiB', `# ${'x'.repeat(65_536)}\n${GOOD}`, 413],
+  ])('rejects %s', async (_, text, status) => {
+    expect(await put(text)).toMatchObject({ status });
+  });
+
+  test('needs the key of an agent', async () => {
+    expect(await rig.send('PUT', '/api/v1/manifest', { body: GOOD })).toMatchObject({ status: 401 });
+  });
+});
+
+describe('a heartbeat', () => {
+  test('asks for an unknown manifest, and is judged when it is known', async () => {
+    const first = await beat(BAD);
+    expect(first.reply).toMatchObject({ manifest: 'wanted', organisation: { revision: expect.any(String) } });
+    expect(first.allowed).toBe('Unknown NotJudged');
+    await put(BAD);
+    const second = await beat(BAD);
+    expect(second.allowed).toBe('False RuleBroken');
+    expect(second.status.organisation).toMatchObject({
+      manifestHash: hashOf(BAD),
+      brokenTotal: 2,
+      broken: [{ rule: 'tools', action: 'Deny' }, { rule: 'proofs' }],
+    });
+    expect(second.reply).not.toHaveProperty('manifest');
+  });
+
+  test('gets the rules of the lanes once per revision, and again after a change', async () => {
+    await put(GOOD);
+    const { revision } = ((await beat(GOOD)).reply as { organisation: { revision: string } }).organisation;
+    expect((await beat(GOOD, revision)).reply).toBe('');
+    policies = [];
+    expect((await beat(GOOD, revision)).reply).toMatchObject({ organisation: { tools: { forbidden: [] } } });
+    expect((await beat(GOOD)).reply).toBe('');
+  });
+
+  test('of an agent that no policy selects has no result', async () => {
+    policies = [policyOf({ ...FORBIDDEN.spec, namespaceSelector: { matchLabels: { env: 'test' } } })];
+    const { reply, status, allowed } = await beat(BAD);
+    expect([reply, status.organisation, allowed]).toEqual(['', undefined, 'True NoPolicy']);
+  });
+
+  test('is never allowed by a policy that is not valid', async () => {
+    await put(GOOD);
+    invalid = [{ policy: 'broken', reason: 'the policy is not valid: spec.rules: must be a list' }];
+    expect((await beat(GOOD)).allowed).toBe('Unknown NotJudged');
+  });
+
+  test('changes judgedAt only with the result', async () => {
+    await put(BAD);
+    const before = (await beat(BAD)).status.organisation?.judgedAt;
+    rig.clock.advance(60_000);
+    expect((await beat(BAD)).status.organisation?.judgedAt).toBe(before);
+    policies = [policyOf({ rules: [FORBIDDEN.spec.rules[0]] })];
+    expect((await beat(BAD)).status.organisation?.judgedAt).not.toBe(before);
+  });
+});
+
+test('GET /api/v1/organisation has the number of agents per broken rule', async () => {
+  await put(BAD);
+  await beat(BAD);
+  invalid = [{ policy: 'broken', reason: 'why' }];
+  expect(await rig.admin('GET', '/organisation')).toMatchObject({
+    status: 200,
+    body: {
+      policies: [
+        {
+          name: 'production',
+          rules: [
+            { id: 'tools', action: 'Deny', severity: 'high', check: 'tools', broken: 1 },
+            { id: 'version', check: 'expression', broken: 0 },
+            { id: 'proofs', broken: 1 },
+          ],
+        },
+      ],
+      invalid: [{ policy: 'broken', reason: 'why' }],
+    },
+  });
+  policies = null;
+  expect(await rig.admin('GET', '/organisation')).toMatchObject({ status: 503 });
+});

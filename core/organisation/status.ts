@@ -1,0 +1,40 @@
+import { MAX_BROKEN, type OrganisationStatus } from '../shapes/organisation.ts';
+import { cut } from '../untrusted/fields.ts';
+import type { Judgement } from './finding.ts';
+
+/** Characters of a text in the status, which is stored in etcd. */
+const MAX_STATUS_TEXT = 200;
+
+/** The judgement as part of a status. Returns `known` if nothing changed, so `judgedAt` changes only with the result. */
+export function organisationStatusOf(
+  { findings, notJudged }: Judgement,
+  { manifestHash, known, at }: { manifestHash: string; known: OrganisationStatus | undefined; at: Date },
+): OrganisationStatus {
+  const result = {
+    manifestHash,
+    broken: findings.slice(0, MAX_BROKEN).map((finding) => ({
+      ...finding,
+      path: cut(finding.path, MAX_STATUS_TEXT),
+      message: cut(finding.message, MAX_STATUS_TEXT),
+    })),
+    brokenTotal: findings.length,
+    notJudged: notJudged.slice(0, MAX_BROKEN),
+  };
+  if (known !== undefined && textOf(known) === textOf(result)) return known;
+  return { judgedAt: `${at.toISOString().slice(0, 19)}Z`, ...result };
+}
+
+/** For a comparison. A database may change the order of the members. */
+const textOf = ({
+  manifestHash,
+  broken,
+  brokenTotal,
+  notJudged,
+}: Omit<OrganisationStatus, 'judgedAt'>): string =>
+  JSON.stringify([
+    ...[manifestHash, brokenTotal],
+    ...broken.map(({ policy, rule, severity, action, path, message }) => [
+      ...[policy, rule, severity, action, path, message],
+    ]),
+    ...notJudged.map(({ policy, rule, reason }) => [policy, rule, reason]),
+  ]);

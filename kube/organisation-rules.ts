@@ -1,0 +1,95 @@
+import type { AgentPolicy, RuleSource } from '../core/organisation/finding.ts';
+import { parsePolicy } from '../core/organisation/parse-policy.ts';
+import type { NotJudged } from '../core/shapes/organisation.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { KubeClient } from './client.ts';
+import { Informer } from './informer.ts';
+import { AGENT_POLICIES, NAMESPACES } from './resources.ts';
+import type { KubeObject } from './types.ts';
+
+interface Parts {
+  client: KubeClient;
+  clock: Clock;
+  logger: Logger;
+  /** Called after a change of a policy or of the labels of a namespace. It must be quick. */
+  onChange?: () => void;
+}
+
+/** The AgentPolicies of the cluster and the labels of its namespaces, kept up to date by watches. */
+export class OrganisationRules implements RuleSource {
+  readonly #policies: Informer<KubeObject>;
+  readonly #namespaces: Informer<KubeObject>;
+  readonly #logger: Logger;
+  /** Parsed again after a change. */
+  #parsed: { policies: AgentPolicy[]; invalid: NotJudged[] } | null = null;
+
+  constructor({ client, clock, logger, onChange = () => undefined }: Parts) {
+    const common = { client, clock, logger };
+    this.#logger = logger;
+    this.#policies = new Informer({
+      ...common,
+      resource: AGENT_POLICIES,
+      onChange: () => {
+        this.#parsed = null;
+        onChange();
+      },
+    });
+    this.#namespaces = new Informer({
+      ...common,
+      resource: NAMESPACES,
+      keep: ({ metadata: { name, resourceVersion, labels } }) => ({
+        metadata: { name, ...(resourceVersion && { resourceVersion }), ...(labels && { labels }) },
+      }),
+      onChange,
+    });
+  }
+
+  start(): void {
+    this.#policies.start();
+    this.#namespaces.start();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#policies.close(), this.#namespaces.close()]);
+  }
+
+  /** Resolves when both lists are known. */
+  async synced(): Promise<void> {
+    await Promise.all([this.#policies.synced(), this.#namespaces.synced()]);
+  }
+
+  policies(): readonly AgentPolicy[] | null {
+    return this.#policies.isSynced() && this.#namespaces.isSynced() ? this.#all().policies : null;
+  }
+
+  invalid(): readonly NotJudged[] {
+    return this.#all().invalid;
+  }
+
+  labelsOf(namespace: string): Readonly<Record<string, string>> | null {
+    return this.#namespaces.get({ name: namespace })?.metadata.labels ?? null;
+  }
+
+  #all(): { policies: AgentPolicy[]; invalid: NotJudged[] } {
+    this.#parsed ??= this.#parse();
+    return this.#parsed;
+  }
+
+  #parse(): { policies: AgentPolicy[]; invalid: NotJudged[] } {
+    const policies: AgentPolicy[] = [];
+    const invalid: NotJudged[] = [];
+    for (const object of this.#policies.list()) {
+      const { name } = object.metadata;
+      const parsed = parsePolicy({ apiVersion: 'platform.io/v1', kind: 'AgentPolicy', ...object });
+      if (parsed.ok) {
+        policies.push(parsed.value);
+        continue;
+      }
+      const [{ path, message } = { path: '', message: '' }] = parsed.errors;
+      invalid.push({ policy: name, reason: `the policy is not valid: ${path}: ${message}` });
+      this.#logger.warn('agent policy is not valid', { policy: name, path, message });
+    }
+    return { policies, invalid };
+  }
+}
