@@ -5,7 +5,7 @@ import { Bearer } from './bearer.ts';
 import { builtinClock, type PushClock, type PushLogger } from './clock.ts';
 import type { Credentials } from './credentials.ts';
 import { fitHeartbeat } from './fit-heartbeat.ts';
-import { pushHeartbeat, type Endpoint, type PushOutcome } from './push-heartbeat.ts';
+import { pushHeartbeat, type AuthorizedRequest, type Endpoint, type PushOutcome } from './push-heartbeat.ts';
 import { pauseAfterFailure, pauseAfterLimit, pauseAfterSuccess, type Pause } from './schedule.ts';
 
 /** Values that the sender sets in each heartbeat, so that the receiver can distinguish a repeat from a new heartbeat. */
@@ -30,7 +30,7 @@ export interface HeartbeatSenderOptions {
   /** Composes the heartbeat; a rejection counts as a failed push. */
   compose(beat: Beat): Promise<Heartbeat>;
   /** Called after each accepted heartbeat; the reply is empty for a 204. */
-  onReply?(reply: HeartbeatReply, sent: Heartbeat): void;
+  onReply?(reply: HeartbeatReply, sent: Heartbeat, body: string): void;
   logger: PushLogger;
   clock?: PushClock;
   /** In [0, 1); for the jitter. */
@@ -101,6 +101,11 @@ export class HeartbeatSender {
     this.#pausing?.abort();
   }
 
+  /** The credential of the pushes, which is renewed here. Rejects when the token file cannot be read. */
+  async authorize(signal: AbortSignal): Promise<AuthorizedRequest> {
+    return { endpoint: this.#endpoint, bearer: await this.#bearer.current(), signal };
+  }
+
   state(): SenderState {
     return {
       lastAcceptedAt: this.#lastAcceptedAt,
@@ -163,16 +168,16 @@ export class HeartbeatSender {
     const outcome = await pushHeartbeat({ endpoint: this.#endpoint, bearer, signal }, fitted.body, () =>
       this.#clock.now(),
     );
-    if (outcome.kind === 'accepted') this.#accept(outcome.reply, fitted.heartbeat);
+    if (outcome.kind === 'accepted') this.#accept(outcome, fitted.heartbeat);
     return outcome;
   }
 
-  #accept(reply: HeartbeatReply, sent: Heartbeat): void {
+  #accept({ reply, body }: PushOutcome & { kind: 'accepted' }, sent: Heartbeat): void {
     this.#seq += 1;
     this.#lastAcceptedAt = this.#clock.now().toISOString();
     this.#intervalSeconds = reply.intervalSeconds ?? this.#intervalSeconds;
     try {
-      this.#options.onReply?.(reply, sent);
+      this.#options.onReply?.(reply, sent, body);
     } catch (error) {
       this.#options.logger.warn('failed to apply heartbeat reply', { reason: describeError(error) });
     }

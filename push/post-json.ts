@@ -11,6 +11,8 @@ const MAX_REPLY_BYTES = 256 * 1024;
 
 export interface PostRequest {
   url: URL;
+  /** Default: POST. */
+  method?: 'PUT';
   /** Absent: the request carries no credential. */
   bearer?: string;
   headers?: Readonly<Record<string, string>>;
@@ -47,7 +49,7 @@ export async function postJson(post: PostRequest): Promise<PostReply> {
 function exchange(post: PostRequest, signal: AbortSignal): Promise<PostReply> {
   const body = post.body ?? '';
   const options = {
-    method: 'POST',
+    method: post.method ?? 'POST',
     // A pooled socket would be idle for a whole heartbeat interval and could be dead when it is needed.
     agent: post.agent ?? (false as const),
     signal,

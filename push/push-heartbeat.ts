@@ -7,7 +7,8 @@ import { postJson, type PostReply } from './post-json.ts';
 import { parseRetryAfter } from './schedule.ts';
 
 export type PushOutcome =
-  | { kind: 'accepted'; reply: HeartbeatReply }
+  /** `body`: the whole response, for members that only some senders know. */
+  | { kind: 'accepted'; reply: HeartbeatReply; body: string }
   /** 429, or 503 with Retry-After. */
   | { kind: 'limited'; status: number; retryAfterMs: number }
   /** The control plane rejected the heartbeat. */
@@ -44,12 +45,18 @@ export async function pushHeartbeat(
   if ('reason' in answer) return { kind: 'failed', ...answer };
   const { status } = answer;
   if (status >= 200 && status < 300)
-    return { kind: 'accepted', reply: status === 200 ? parseReply(answer.body) : {} };
+    return { kind: 'accepted', reply: status === 200 ? parseReply(answer.body) : {}, body: answer.body };
   const retryAfterMs = parseRetryAfter(answer.headers['retry-after'], now());
   if (status === 429 || (status === 503 && retryAfterMs !== null))
     return { kind: 'limited', status, retryAfterMs: retryAfterMs ?? DEFAULT_LIMIT_MS };
   return { kind: 'refused', status, detail: redact(detailOf(answer.body), request.bearer) };
 }
+
+/** Sends a manifest to be judged; never rejects. */
+export const putManifest = (
+  request: AuthorizedRequest,
+  text: string,
+): Promise<PostReply | { reason: string }> => post(request, '/api/v1/manifest', text, 'PUT');
 
 export type RenewalOutcome = { ok: true; key: string; expiresAt: Date } | { ok: false; reason: string };
 
@@ -74,12 +81,16 @@ async function post(
   { endpoint, bearer, signal }: AuthorizedRequest,
   path: string,
   body: string | null,
+  method?: 'PUT',
 ): Promise<PostReply | { reason: string }> {
   const { base, caFile, timeoutMs } = endpoint;
   try {
     // Read each time, because the control plane's CA may be rotated while this process runs.
     const ca = caFile === null ? null : await readText('CA', caFile);
-    return await postJson({ url: urlBelow(base, path), bearer, body, ca, timeoutMs, signal });
+    return await postJson({
+      ...{ url: urlBelow(base, path), bearer, body, ca, timeoutMs, signal },
+      ...(method && { method }),
+    });
   } catch (error) {
     return { reason: redact(describeError(error), bearer) };
   }

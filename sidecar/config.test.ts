@@ -60,6 +60,7 @@ test('an empty environment results in the defaults of the contract', () => {
       PLATFORM_TOKEN_FILE: null,
       PLATFORM_CA_FILE: null,
       HEARTBEAT_SECONDS: 30,
+      ORGANISATION_ON_UNKNOWN: 'start',
       OTLP_PORT: null,
       OTLP_FORWARD_URL: null,
       EGRESS_LANES: null,

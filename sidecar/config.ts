@@ -105,6 +105,7 @@ const OWN_FIELDS = {
   PLATFORM_KEY_STORE_PATH: optionalText,
   PLATFORM_TOKEN_FILE: optionalText,
   PLATFORM_CA_FILE: optionalText,
+  ORGANISATION_ON_UNKNOWN: oneOf(['start', 'wait'], 'start'),
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
   OTLP_PORT: optionalInteger({ min: 1, max: 65535 }),
   OTLP_FORWARD_URL: optionalHttpUrl,
@@ -173,6 +174,8 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
     'Path of a file with the token, instead of PLATFORM_KEY; read for each heartbeat. A registration key in the file is renewed in place (mode 0600); a projected token is renewed by the kubelet.',
   PLATFORM_CA_FILE:
     'Path of a PEM file with the CA certificates that verify the control plane, read for each heartbeat. Unset: the CAs of Node.js.',
+  ORGANISATION_ON_UNKNOWN:
+    'At the start, if the control plane has not compared the manifest with the rules of the organisation within five seconds: start lets the agent start, wait keeps `/readyz` at 503.',
   HEARTBEAT_SECONDS: 'Seconds between two heartbeats; the control plane may change the interval.',
   OTLP_PORT:
     'The port on 127.0.0.1 and ::1 that receives OpenTelemetry spans over OTLP/HTTP. Unset: no spans are received. The injector sets 4318 with the annotation platform.io/otlp.',

@@ -18,6 +18,7 @@ import { createEgress, hasEgress, readTlsTrust } from './egress/create-egress.ts
 import { CurrentManifest } from './manifest/current-manifest.ts';
 import { createDurations } from './durations.ts';
 import { createLlmAnalysis } from './llm/create-llm-analysis.ts';
+import { Organisation } from './organisation/organisation.ts';
 import { createEngine } from './policy/create-engine.ts';
 import { PolicyEvaluator } from './policy/policy-evaluator.ts';
 import { Otlp } from './otlp/otlp.ts';
@@ -80,8 +81,9 @@ export async function createContext({ config, env, logger, clock }: ContextInput
           ...{ port: config.OTLP_PORT, forwardUrl: config.OTLP_FORWARD_URL },
           ...{ ringSize, audit, policy, clock, logger },
         });
+  const organisation = new Organisation({ config, manifest, clock, logger, signal: stopping.signal });
   const lanes = await createEgress({
-    ...{ config, ringSize, tls, manifest, audit, policy, load, clock, logger },
+    ...{ config, ringSize, tls, manifest, organisation, audit, policy, load, clock, logger },
     traces: otlp?.traces ?? null,
   });
   const llm = createLlmAnalysis({ config, logger, clock, signal: stopping.signal });
@@ -93,7 +95,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   });
   return {
     ...{ config, clock, logger, manifest, audit, load, proofs, assessor, others },
-    ...{ policy, engine, llm, otlp, lanes, census, metrics, durations, stopping },
+    ...{ organisation, policy, engine, llm, otlp, lanes, census, metrics, durations, stopping },
     startedAt: clock.now(),
     /** Identifies this instance of the agent; in a cluster the pod's name. */
     instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),

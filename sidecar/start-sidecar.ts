@@ -30,6 +30,7 @@ export async function startSidecar(
   const context = await createContext({ clock: systemClock, ...input });
   warnAboutUnusedSettings(config, logger);
   const heartbeats = config.PLATFORM_URL === null ? null : new Heartbeats(context, config.PLATFORM_URL);
+  context.organisation.start(heartbeats);
   const cleanUp = async (error: unknown): Promise<never> => {
     context.stopping.abort();
     context.census.close();

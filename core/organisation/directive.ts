@@ -1,6 +1,6 @@
 import { checkOf, type OrganisationRule } from '../shapes/agent-policy.ts';
 import type { OrganisationDirective } from '../shapes/directive.ts';
-import type { EgressQuery } from '../policy/egress-input.ts';
+import type { PolicyInput } from '../policy/policy-input.ts';
 import type { AgentPolicy, Subject } from './finding.ts';
 import { allowsHost, allowsModel, toolProblem } from './names.ts';
 import { isExcepted, selects } from './select.ts';
@@ -36,29 +36,42 @@ export function directiveOf(
   };
 }
 
-export const ORGANISATION_DENIALS = ['model_not_allowed', 'tool_not_allowed', 'host_not_allowed'] as const;
-export type OrganisationDenial = (typeof ORGANISATION_DENIALS)[number];
+export type OrganisationDenial =
+  | 'model_not_allowed'
+  | 'tool_not_allowed'
+  | 'host_not_allowed'
+  // Those of the budgets of the manifest.
+  | 'daily_token_limit_exceeded'
+  | 'monthly_cost_limit_exceeded';
+
+/** The members of the input of the policy engine that the rules compare. */
+export type OrganisationCall = Pick<
+  PolicyInput,
+  'model' | 'tools' | 'host' | 'tokens_today' | 'reserved_tokens' | 'cost_today_usd'
+>;
 
 /**
- * Why the organisation does not allow a call on a lane; empty: it does. Budgets are compared where the budgets of the manifest are.
- * @param vendors the vendor of the lane, and those of the manifest for a gateway
- * @param servers names of the declared MCP servers
+ * Why the organisation does not allow a call on a lane; empty: it does.
+ * @param about `vendors`: the vendor of the lane, and those of the manifest for a gateway. `servers`: names of the declared MCP servers
  */
 export function organisationDenials(
-  { models, tools, hosts }: OrganisationDirective,
-  { model, tools: names = [], host }: Pick<EgressQuery, 'model' | 'tools' | 'host'>,
+  { models, tools, hosts, maxMonthlyUSD, maxTokensPerDay }: OrganisationDirective,
+  { model, tools: names = [], host, tokens_today, reserved_tokens = 0, cost_today_usd }: OrganisationCall,
   { vendors, servers }: { vendors: readonly string[]; servers: ReadonlySet<string> },
 ): OrganisationDenial[] {
   const rules = [{ forbidden: tools.forbidden }, ...tools.allowed.map((allowed) => ({ allowed }))];
   const isForbidden = (name: string): boolean =>
     rules.some((rule) => toolProblem(rule, name, { servers }) !== null);
-  return [
-    ...(model !== undefined && models.some((allowed) => !allowsModel(allowed, vendors, model))
-      ? (['model_not_allowed'] as const)
-      : []),
-    ...(names.some(isForbidden) ? (['tool_not_allowed'] as const) : []),
-    ...(host !== undefined && hosts.some((allowed) => !allowsHost(allowed, host))
-      ? (['host_not_allowed'] as const)
-      : []),
-  ];
+  const found: Record<OrganisationDenial, boolean> = {
+    model_not_allowed: model !== undefined && models.some((allowed) => !allowsModel(allowed, vendors, model)),
+    tool_not_allowed: names.some(isForbidden),
+    host_not_allowed: host !== undefined && hosts.some((allowed) => !allowsHost(allowed, host)),
+    daily_token_limit_exceeded:
+      maxTokensPerDay !== null &&
+      tokens_today !== undefined &&
+      tokens_today + reserved_tokens > maxTokensPerDay,
+    monthly_cost_limit_exceeded:
+      maxMonthlyUSD !== null && cost_today_usd !== undefined && cost_today_usd >= maxMonthlyUSD / 30,
+  };
+  return (Object.keys(found) as OrganisationDenial[]).filter((denial) => found[denial]);
 }

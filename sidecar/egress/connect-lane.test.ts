@@ -62,6 +62,7 @@ async function start(options: Partial<ConnectLaneOptions> = {}): Promise<void> {
   lane = new ConnectLane({
     ...{ mode: 'deny', port, ownPorts: [], clock: new ManualClock('2026-11-23T12:00:00Z') },
     isDeclaredHost: (host) => host === DECLARED || host === '127.0.0.1',
+    isAllowedHost: () => true,
     logger: { info: () => undefined },
     guard: () => null,
     onCall: (call) => {

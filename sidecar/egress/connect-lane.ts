@@ -13,6 +13,7 @@ import { lingerOn } from '../proxy/connection-end.ts';
 import { startTunnel } from './connect-tunnel.ts';
 
 const HOST_NOT_DECLARED = 'host_not_declared';
+const HOST_NOT_ALLOWED = 'host_not_allowed';
 
 /** Limits of the lane; times in milliseconds. */
 export interface ConnectLimits {
@@ -42,6 +43,8 @@ export interface ConnectLaneOptions {
   port: number;
   /** null: not known, because the manifest has references. Such a host passes. */
   isDeclaredHost: (host: string) => boolean | null;
+  /** Whether the rules of the organisation allow it. */
+  isAllowedHost: (host: string) => boolean;
   /** Ports of the sidecar, which are not reachable through the lane under any address. */
   ownPorts: readonly number[];
   /** Called once for each request, when its host and its TLS handshake are judged, or when it failed. */
@@ -144,8 +147,8 @@ export class ConnectLane {
       respond(client, 400, 'the target of CONNECT is host:port');
       return;
     }
-    const { mode, isDeclaredHost, clock } = this.#options;
-    const violations = isDeclaredHost(target.host) === false ? [HOST_NOT_DECLARED] : [];
+    const { mode, clock } = this.#options;
+    const violations = this.#violationsOf(target.host);
     const times = { at: clock.now(), startedAtMs: clock.monotonicMs() };
     const attempt: Attempt = { ...times, target, client, head, violations };
     const refusal = guarded(this.#guard, target.host, target.port);
@@ -198,7 +201,9 @@ export class ConnectLane {
     startTunnel({
       ...{ client, upstream, head, ...this.#limits },
       judge: (hello) => {
-        const rule = { target, isIpAddress, isDeclared: isDeclaredHost };
+        const isDeclared = (host: string): boolean | null =>
+          this.#options.isAllowedHost(host) ? isDeclaredHost(host) : false;
+        const rule = { target, isIpAddress, isDeclared };
         const problem = hello === null ? null : helloProblem({ ...rule, hello });
         const found = problem === null ? violations : [HOST_NOT_DECLARED];
         const isCut = problem !== null && mode === 'deny';
@@ -209,10 +214,21 @@ export class ConnectLane {
     });
   }
 
+  #violationsOf(host: string): string[] {
+    const { isDeclaredHost, isAllowedHost } = this.#options;
+    return [
+      ...(isDeclaredHost(host) === false ? [HOST_NOT_DECLARED] : []),
+      ...(isAllowedHost(host) ? [] : [HOST_NOT_ALLOWED]),
+    ];
+  }
+
   #deny(attempt: Attempt): void {
     this.counts.denied += 1;
     const { client, violations, target } = attempt;
-    respond(client, 403, `the manifest does not declare the host ${target.host}`, violations);
+    const who = violations.includes(HOST_NOT_DECLARED)
+      ? 'manifest does not declare'
+      : 'organisation does not allow';
+    respond(client, 403, `the ${who} the host ${target.host}`, violations);
     this.#log(attempt, { statusCode: 403, violations, blocked: true, detail: null });
   }
 

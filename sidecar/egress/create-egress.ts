@@ -5,6 +5,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { SidecarConfig } from '../config.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
+import type { Organisation } from '../organisation/organisation.ts';
 import type { RequestTraces } from '../otlp/request-traces.ts';
 import { ownPortsOf } from '../own-ports.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
@@ -22,6 +23,7 @@ export interface CreateEgressInput {
   ringSize: number;
   tls: TlsTrust;
   manifest: CurrentManifest;
+  organisation: Pick<Organisation, 'directive'>;
   audit: AuditLog;
   policy: PolicyEvaluator;
   load: LoadLimits;
@@ -57,6 +59,8 @@ export async function createEgress({
   const { WIRE_OF } = await import('../../core/egress/wires/wire-of.ts');
   const egress = new Egress({
     ...input,
+    directive: () => input.organisation.directive,
+    totals: () => input.policy.totals,
     lanes: config.EGRESS_LANES ?? [],
     port: config.EGRESS_PORT,
     mode: config.EGRESS_MODE,
@@ -93,6 +97,7 @@ function createConnect(
     ...{ mode, port, clock, logger },
     ownPorts: ownPortsOf(config),
     isDeclaredHost: (host) => policy.isDeclaredHost(host),
+    isAllowedHost: (host) => policy.isAllowedHost(host),
     onCall: (call) => log.addConnect(call),
   });
 }

@@ -13,7 +13,11 @@ import {
 import { failModeOf, POLICY_UNAVAILABLE, type FailModes } from '../../core/egress/fail-modes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
-import type { EgressQuery } from '../../core/policy/egress-input.ts';
+import { vendorsOf } from '../../core/organisation/checks.ts';
+import { organisationDenials, type OrganisationCall } from '../../core/organisation/directive.ts';
+import { egressInputOf, type EgressQuery } from '../../core/policy/egress-input.ts';
+import type { OrganisationDirective } from '../../core/shapes/directive.ts';
+import type { UsageTotals } from '../../core/shapes/usage.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
 import type { EgressDecision, PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { McpMemory } from './mcp-memory.ts';
@@ -26,6 +30,10 @@ export interface EgressPolicyOptions {
   /** The manifest in force. */
   manifest: () => Manifest;
   memory: Pick<McpMemory, 'listed' | 'hasListed'>;
+  /** What the rules of the organisation allow; null: no rules were received. */
+  directive: () => OrganisationDirective | null;
+  /** Today's usage of all instances of the agent. */
+  totals: () => UsageTotals;
 }
 
 /** What one manifest declares, computed once. */
@@ -76,8 +84,34 @@ export class EgressPolicy {
     const decision = evaluator.evaluateEgress(
       mcpTools.length === 0 ? query : { ...query, mcp_tools: mcpTools },
     );
-    if (!this.failsClosed(lane)) return decision;
-    return decision instanceof Promise ? decision.then(closed) : closed(decision);
+    const denials = this.#organisationDenials(query, lane);
+    if (denials.length === 0 && !this.failsClosed(lane)) return decision;
+    const final = (found: EgressDecision): EgressDecision => {
+      const { state, violations } = this.failsClosed(lane) ? closed(found) : found;
+      return { state, violations: [...new Set([...violations, ...denials])] };
+    };
+    return decision instanceof Promise ? decision.then(final) : final(decision);
+  }
+
+  /** Why the organisation does not allow a call, whatever the manifest declares. */
+  #organisationDenials(query: EgressQuery, lane: Lane): readonly string[] {
+    const input = egressInputOf('', query, this.#options.totals());
+    return this.#denialsOf(input, [lane.kind, ...vendorsOf(this.#options.manifest())]);
+  }
+
+  #denialsOf(call: OrganisationCall, vendors: readonly string[] = []): readonly string[] {
+    const directive = this.#options.directive();
+    if (directive === null) return [];
+    return organisationDenials(directive, call, { vendors, servers: this.#declaration.declared.mcpServers });
+  }
+
+  /** Those of the tools that the organisation does not allow, for the text of a denial. */
+  notAllowedIn(tools: readonly string[]): string[] {
+    return tools.filter((tool) => this.#denialsOf({ tools: [tool] }).length > 0);
+  }
+
+  isAllowedHost(host: string): boolean {
+    return this.#denialsOf({ host }).length === 0;
   }
 
   /** Those of the tools that the manifest does not declare, for the text of a denial. */

@@ -25,7 +25,7 @@ import type { TlsTrust } from '../proxy/upstream.ts';
 import { CallNames } from './call-names.ts';
 import type { OnForbiddenTool } from './egress-fields.ts';
 import { EgressLog } from './egress-log.ts';
-import { EgressPolicy } from './egress-policy.ts';
+import { EgressPolicy, type EgressPolicyOptions } from './egress-policy.ts';
 import type { LaneContext, OpenLane } from './lane-context.ts';
 import { startLaneServer, type LaneServer } from './lane-server.ts';
 import { McpMemory } from './mcp-memory.ts';
@@ -50,6 +50,8 @@ export interface EgressOptions {
   wires: Readonly<Record<WireName, ModelWire>>;
   manifest: () => Manifest;
   policy: Pick<PolicyEvaluator, 'evaluateEgress'>;
+  directive: EgressPolicyOptions['directive'];
+  totals: EgressPolicyOptions['totals'];
   audit: AuditLog;
   load: LoadLimits;
   /** null: no spans are received, so traces are not remembered. */
@@ -73,7 +75,10 @@ export class Egress {
     this.#options = options;
     const memory = new McpMemory();
     this.log = new EgressLog({ capacity, lanes, audit, memory, clock, maxBytes: load.maxEgressLog });
-    this.policy = new EgressPolicy({ mode, failModes, evaluator: policy, manifest, memory });
+    const { directive, totals } = options;
+    this.policy = new EgressPolicy({
+      ...{ mode, failModes, evaluator: policy, manifest, memory, directive, totals },
+    });
     this.reservations = new Reservations(clock);
     this.#context = {
       lanes: new Map(lanes.map((lane) => [lane.id, openLane(lane, options)])),

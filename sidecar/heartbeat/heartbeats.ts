@@ -6,9 +6,11 @@ import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import type { UsageWindow } from '../../core/shapes/usage.ts';
 import type { Credentials } from '../../push/credentials.ts';
 import { HeartbeatSender, type Beat } from '../../push/heartbeat-sender.ts';
+import { putManifest } from '../../push/push-heartbeat.ts';
 import { describeError } from '../../runtime/logger.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { egressSetupOf, type SidecarContext } from '../context.ts';
+import type { PutManifest } from '../organisation/organisation.ts';
 import type { SentProofs } from '../proofs/proof-store.ts';
 import type { Assessment } from '../report/assessor.ts';
 
@@ -52,7 +54,7 @@ export class Heartbeats {
       caFile: config.PLATFORM_CA_FILE,
       intervalSeconds: config.HEARTBEAT_SECONDS,
       compose: (beat) => this.#compose(beat),
-      onReply: (reply) => this.#accepted(reply),
+      onReply: (reply, _sent, body) => this.#accepted(reply, body),
       logger,
       clock,
     });
@@ -110,6 +112,7 @@ export class Heartbeats {
       outcomes: { ...audit.outcomes },
       denials: shipped.denials,
       egress: egressReportOf(assessment.manifest, facts, egressSetupOf(this.#context)),
+      organisationRevision: this.#context.organisation.directive?.revision ?? null,
       policyMode: config.POLICY_PROXY_MODE,
       policyState: facts.policy.state,
       sidecarVersion: VERSION,
@@ -135,7 +138,17 @@ export class Heartbeats {
     }
   }
 
-  #accepted(reply: HeartbeatReply): void {
+  /** Sends a manifest to be judged. */
+  async putManifest(text: string, signal: AbortSignal): ReturnType<PutManifest> {
+    try {
+      return await putManifest(await this.#sender.authorize(signal), text);
+    } catch (error) {
+      return { reason: describeError(error) };
+    }
+  }
+
+  #accepted(reply: HeartbeatReply, body: string): void {
+    this.#context.organisation.replied(body);
     const { audit, others, proofs, clock, logger } = this.#context;
     const shipped = this.#shipped;
     if (shipped === null) return;

@@ -9,12 +9,14 @@ import {
 } from '../../runtime/manifest-file.ts';
 import { invalidManifest } from './invalid-manifest.ts';
 
-type ValidManifest = LoadedManifest & { ok: true };
+export type ValidManifest = LoadedManifest & { ok: true };
 
 /** The manifest in force: the last valid version of the file, and why the current file is invalid, if so. */
 export class CurrentManifest {
   /** Why the file on disk is not in force; null when it is in force. */
   invalid: string | null = null;
+  /** Why a changed, valid manifest is not used; null: it is. Default: every valid manifest is used. */
+  admit: (loaded: ValidManifest) => Promise<string | null> = () => Promise.resolve(null);
   readonly #logger: Logger;
   readonly #listeners: (() => void)[] = [];
   #loaded: ValidManifest;
@@ -33,8 +35,17 @@ export class CurrentManifest {
     }
     const current = new CurrentManifest(loaded, logger);
     current.#warn();
-    watchManifestFile(path, { current: loaded, onChange: (changed) => current.#apply(changed), signal });
+    watchManifestFile(path, {
+      current: loaded,
+      onChange: (changed) => void current.#changed(changed),
+      signal,
+    });
     return current;
+  }
+
+  /** The file in force. */
+  get loaded(): ValidManifest {
+    return this.#loaded;
   }
 
   get manifest(): Manifest {
@@ -57,8 +68,20 @@ export class CurrentManifest {
       this.#logger.warn('manifest warning', { path, problem: message });
   }
 
-  #apply(loaded: LoadedManifest): void {
-    if (loaded.ok) {
+  /** Number of changes of the file: a judgement of an older version has no effect. */
+  #version = 0;
+
+  async #changed(loaded: LoadedManifest): Promise<void> {
+    const version = ++this.#version;
+    const refusal = loaded.ok ? await this.admit(loaded) : null;
+    if (version === this.#version) this.#apply(loaded, refusal);
+  }
+
+  #apply(loaded: LoadedManifest, refusal: string | null): void {
+    if (loaded.ok && refusal !== null) {
+      this.invalid = refusal;
+      this.#logger.warn('manifest reload failed, keeping previous version', { problem: refusal });
+    } else if (loaded.ok) {
       this.#loaded = loaded;
       this.invalid = null;
       this.#logger.info('manifest reloaded', { file: loaded.file, hash: loaded.hash });

@@ -45,6 +45,11 @@ export class PolicyEvaluator {
     this.mode = options.mode;
   }
 
+  /** Today's usage of all instances of the agent. */
+  get totals(): UsageTotals {
+    return this.#options.totals();
+  }
+
   get hasEngine(): boolean {
     return this.#options.engine !== null;
   }

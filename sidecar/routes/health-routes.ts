@@ -61,12 +61,15 @@ function kubeletRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/readyz',
       access: 'open',
       summary:
-        'For the kubelet: 200 while the sidecar itself can serve, 503 while it shuts down. Contains the policy mode and engine, and `nonce` if `START_NONCE` is set.',
+        'For the kubelet: 200 while the sidecar itself can serve, 503 while it shuts down. Before the first 200, 503 until the rules of the organisation allow the manifest: `{"status": "not-allowed", "findings": [...]}`. Contains the policy mode and engine, and `nonce` if `START_NONCE` is set.',
       operation: {
         id: 'getReadiness',
         responses: {
           200: { description: 'Ready.', schema: 'SidecarReadiness' },
-          503: notReady('Shutting down.', 'SidecarReadiness'),
+          503: notReady(
+            'Shutting down, or the rules of the organisation do not allow the manifest (`not-allowed`), or are not known yet (`judging`).',
+            'SidecarReadiness',
+          ),
         },
       },
       handlers: [
@@ -114,12 +117,19 @@ async function answerReady(
   else response.json(report);
 }
 
-/** Readiness of the sidecar itself, independent of the agent. */
-function answerReadyz({ isDraining, config }: SidecarContext, response: Response): void {
-  response.status(isDraining ? 503 : 200).json({
-    status: isDraining ? 'draining' : 'ok',
+/**
+ * Readiness of the sidecar itself, independent of the agent. Until it is ready for the first time, the kubelet does not start the agent,
+ * so this is where the organisation prevents a start.
+ */
+function answerReadyz({ isDraining, config, organisation }: SidecarContext, response: Response): void {
+  const { state, findings } = organisation;
+  const start = state === 'open' ? 'ok' : state;
+  const status = isDraining ? 'draining' : start;
+  response.status(status === 'ok' ? 200 : 503).json({
+    status,
     policy: { mode: config.POLICY_PROXY_MODE, engine: config.POLICY_ENGINE },
     ...present({ nonce: config.START_NONCE }),
+    ...(status === 'not-allowed' && { findings }),
   });
 }
 

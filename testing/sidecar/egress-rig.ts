@@ -6,6 +6,7 @@ import { FAIL_OPEN, type FailModes } from '../../core/egress/fail-modes.ts';
 import { parseLanes } from '../../core/egress/lanes.ts';
 import { WIRE_OF } from '../../core/egress/wires/wire-of.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
+import type { OrganisationDirective } from '../../core/shapes/directive.ts';
 import type { PolicyEngine } from '../../core/policy/engine.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
 import { builtinEngine, policyOf } from '../../core/policy/policy.ts';
@@ -78,6 +79,8 @@ export interface EgressRigOptions {
   failModes?: FailModes;
   onForbiddenTool?: OnForbiddenTool;
   manifest?: Manifest;
+  /** Default: no rules of the organisation. */
+  directive?: OrganisationDirective;
   /** Default: the builtin engine. */
   engine?: PolicyEngine | null;
   /** false: the lanes do not trust the CA of the vendor. */
@@ -123,6 +126,8 @@ export async function startEgressRig(options: EgressRigOptions = {}): Promise<Eg
     onForbiddenTool: options.onForbiddenTool ?? 'strip',
     tls: { rejectUnauthorized: true, ...(options.isTrusted !== false && { secureContext }) },
     manifest: () => manifest,
+    directive: () => options.directive ?? null,
+    totals: () => audit.totalsToday(undefined),
     policy: new PolicyEvaluator({
       mode: 'track',
       engine: options.engine === undefined ? builtinEngine(() => policy) : options.engine,

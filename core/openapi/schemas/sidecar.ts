@@ -37,10 +37,10 @@ const ONLY_TRUE: JsonSchema = { type: 'boolean', const: true };
 const HEALTH: Readonly<Record<string, JsonSchema>> = {
   SidecarReadiness: closed(
     {
-      status: enumOf(['ok', 'draining']),
+      status: enumOf(['ok', 'draining', 'judging', 'not-allowed']),
       policy: closed({ mode: enumOf(POLICY_MODES), engine: enumOf(['none', 'opa', 'builtin']) }),
     },
-    { nonce: TEXT },
+    { nonce: TEXT, findings: listOf(ref('OrganisationFinding')) },
   ),
   Drain: closed({ forSeconds: COUNT }),
 };

@@ -1,0 +1,138 @@
+import { writeFile } from 'node:fs/promises';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Organisation as Rules } from '../../control-plane/organisation/organisation.ts';
+import type { AgentPolicy } from '../../core/organisation/finding.ts';
+import { parsePolicy } from '../../core/organisation/parse-policy.ts';
+import { ManifestWorker } from '../../runtime/manifest-worker.ts';
+import { startControlPlaneRig, type ControlPlaneRig } from '../../testing/fleet/control-plane-rig.ts';
+import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import { startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { SteppingClock } from '../../testing/time/stepping-clock.ts';
+import { until } from '../../testing/time/until.ts';
+
+const policyOf = (rules: object[]): AgentPolicy => {
+  const parsed = parsePolicy({
+    apiVersion: 'platform.io/v1',
+    kind: 'AgentPolicy',
+    metadata: { name: 'production' },
+    spec: { rules },
+  });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+  return parsed.value;
+};
+const NO_SHELL = policyOf([{ id: 'tools', action: 'Deny', tools: { forbidden: ['shell*'] } }]);
+const GOOD = manifestText('  tools: [{ name: search }]\n');
+const BAD = manifestText('  tools: [{ name: shell_exec }]\n');
+
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close();
+});
+
+let policies: AgentPolicy[] | null;
+
+/** A real control plane with the policies of the test. */
+async function startPlane(): Promise<{ plane: ControlPlaneRig; env: Record<string, string> }> {
+  policies = [NO_SHELL];
+  const worker = new ManifestWorker();
+  const rules = { policies: () => policies, invalid: () => [], labelsOf: () => ({}) };
+  const plane = await startControlPlaneRig({ organisation: new Rules(rules, worker) });
+  open.push(worker, plane);
+  const { apiKey } = await plane.register('minimal');
+  const env = { PLATFORM_URL: `http://127.0.0.1:${plane.listener.port}`, PLATFORM_KEY: apiKey };
+  return { plane, env };
+}
+
+async function startSidecar(
+  manifest: string,
+  env: Record<string, string>,
+  clock?: Clock,
+): Promise<SidecarRig> {
+  const rig = await startSidecarRig({ manifest, env, ...(clock && { clock }) });
+  open.push(rig);
+  return rig;
+}
+
+const readyz = async (rig: SidecarRig): Promise<[number, { status: string; findings?: object[] }]> => {
+  const response = await rig.control('/readyz');
+  return [response.status, (await response.json()) as { status: string; findings?: object[] }];
+};
+const passUntilReady = (rig: SidecarRig, clock: SteppingClock): Promise<void> =>
+  until(async () => {
+    await clock.pass(500, 500);
+    return isReady(rig);
+  });
+
+const isReady = async (rig: SidecarRig): Promise<boolean> => (await readyz(rig))[0] === 200;
+
+describe('the start of a pod', () => {
+  test('is allowed with a manifest that breaks no Deny rule', async () => {
+    const { env } = await startPlane();
+    const rig = await startSidecar(GOOD, env);
+    await until(() => isReady(rig));
+  });
+
+  test('waits with a manifest that breaks one, until it is corrected; then it never waits again', async () => {
+    const { env } = await startPlane();
+    const rig = await startSidecar(BAD, env);
+    await until(async () => (await readyz(rig))[1].status === 'not-allowed');
+    expect(await readyz(rig)).toMatchObject([
+      503,
+      { status: 'not-allowed', findings: [{ policy: 'production', rule: 'tools' }] },
+    ]);
+    expect(rig.log.map(([, message]) => message)).toContain(
+      'manifest not allowed by the organisation, the agent does not start',
+    );
+    await writeFile(rig.manifestPath, GOOD);
+    await until(() => isReady(rig));
+    // A new rule does not stop a running agent.
+    policies = [policyOf([{ id: 'all', action: 'Deny', tools: { allowed: ['none'] } }])];
+    await writeFile(rig.manifestPath, manifestText('  tools: [{ name: find }]\n'));
+    const gap = async () => JSON.stringify(await rig.report('/gap'));
+    await until(async () => (await gap()).includes('tool find is not one of none'));
+    expect(await gap()).toContain('the organisation does not allow it');
+    expect(await isReady(rig)).toBe(true);
+    // The manifest that was allowed stays in force.
+    expect(JSON.stringify(await rig.report('/explore'))).toContain('search');
+  });
+
+  test('does not wait for a control plane that is away', async () => {
+    const clock = new SteppingClock('2026-11-28T12:00:00Z');
+    const env = { PLATFORM_URL: 'http://127.0.0.1:9', PLATFORM_KEY: 'key' };
+    const rig = await startSidecar(BAD, env, clock);
+    await clock.pass(4_500, 500);
+    expect((await readyz(rig))[1].status).toBe('judging');
+    await passUntilReady(rig, clock);
+    expect(rig.log.map(([, message]) => message)).toContain(
+      'agent starts without a judgement of its manifest by the organisation',
+    );
+  });
+
+  test('waits for it with ORGANISATION_ON_UNKNOWN=wait', async () => {
+    const { env } = await startPlane();
+    policies = null;
+    const clock = new SteppingClock('2026-11-28T12:00:00Z');
+    const rig = await startSidecar(GOOD, { ...env, ORGANISATION_ON_UNKNOWN: 'wait' }, clock);
+    await clock.pass(60_000);
+    expect((await readyz(rig))[1].status).toBe('judging');
+    policies = [NO_SHELL];
+    await passUntilReady(rig, clock);
+  });
+
+  test('does not depend on rules without a control plane', async () => {
+    expect(await isReady(await startSidecar(BAD, {}))).toBe(true);
+  });
+});
+
+describe('heartbeats', () => {
+  test('send the manifest and get the rules for the lanes', async () => {
+    const { plane, env } = await startPlane();
+    const rig = await startSidecar(GOOD, env);
+    await until(() => isReady(rig));
+    await until(async () => {
+      const { body } = await plane.admin('GET', '/agents/minimal');
+      return JSON.stringify(body).includes('the agent breaks no organisation rule');
+    });
+  });
+});
