@@ -21,11 +21,13 @@ const NOT_REPORTED = {
   sidecarVersion: null,
 } satisfies Partial<Heartbeat>;
 
+type Required = 'instance' | 'intervalSeconds' | 'health' | 'gap';
+/** Members that are computed here from the other input. */
+type Composed = 'version' | 'seq' | 'sentAt' | 'source' | 'proof' | 'model' | 'startedAt';
+
 /** Input of one heartbeat. A sender leaves out the members that it does not have. */
 export interface HeartbeatInput
-  extends
-    Pick<Heartbeat, 'instance' | 'intervalSeconds' | 'health' | 'gap'>,
-    Partial<Pick<Heartbeat, keyof typeof NOT_REPORTED>> {
+  extends Pick<Heartbeat, Required>, Partial<Omit<Heartbeat, Required | Composed>> {
   seq: number;
   at: Date;
   startedAt: Date;
