@@ -137,6 +137,7 @@ const HEARTBEAT = {
   usage: WINDOW,
   totals: { tokensToday: 12_000, costTodayUsd: 0.04 },
   outcomes: { allow: 900, deny: 3, failOpen: 0, notEvaluated: 20 },
+  failOpenSeconds: 0,
   policyMode: 'enforce',
   denials: [],
   policyState: 'answered',

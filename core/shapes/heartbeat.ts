@@ -1,8 +1,8 @@
 import { auditSummary } from './audit.ts';
-import { count, cutText, score } from './common.ts';
+import { amount, count, cutText, score } from './common.ts';
 import { egressReport } from './egress.ts';
 import { evidenceReport } from './evidence.ts';
-import { integer, isoTime, nullable, oneOf, text, withDefault } from './field.ts';
+import { integer, isoTime, nullable, oneOf, optional, text, withDefault } from './field.ts';
 import { sentGap, type GapReport } from './gap.ts';
 import { sentHealth, type HealthReport } from './health.ts';
 import { list, object, type TypeOf } from './object.ts';
@@ -59,6 +59,9 @@ export const heartbeatBody = object('The state of one instance of an agent.', {
   totals: nullable(usageTotals),
   outcomes: nullable(
     object('Cumulative since `startedAt`; null: the sender is not a proxy.', outcomeMembers),
+  ),
+  failOpenSeconds: optional(
+    amount('Seconds since `startedAt` in which requests passed because the policy engine was unavailable.'),
   ),
   denials: nullable(
     list(

@@ -133,6 +133,7 @@ test('sends the first heartbeat as soon as the agent is up, with the same data a
     usage: { windowStartedAt: '2026-03-01T10:00:00.000Z', models: [], totalTokens: 0, totalCalls: 0 },
     totals: { tokensToday: 0 },
     outcomes: { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 },
+    failOpenSeconds: 0,
     denials: [],
     policyMode: 'enforce',
     policyState: 'none',

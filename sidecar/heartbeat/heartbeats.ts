@@ -81,7 +81,7 @@ export class Heartbeats {
   }
 
   async #compose(beat: Beat): Promise<Heartbeat> {
-    const { config, clock, audit, proofs, assessor, instance, startedAt } = this.#context;
+    const { config, clock, audit, engine, proofs, assessor, instance, startedAt } = this.#context;
     const assessment = await (this.#isClosing
       ? assessor.assessStopping()
       : this.#shipped === null
@@ -110,6 +110,7 @@ export class Heartbeats {
       usage: shipped.window,
       totals: audit.totalsToday(tokenPriceOf(assessment.manifest)),
       outcomes: { ...audit.outcomes },
+      failOpenSeconds: engine.failOpenSeconds(),
       denials: shipped.denials,
       egress: egressReportOf(assessment.manifest, facts, egressSetupOf(this.#context)),
       organisationRevision: this.#context.organisation.directive?.revision ?? null,
