@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,10 +10,11 @@ import { startControlPlane as startCluster, whyNoControlPlane } from '../e2e/clu
 import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { deleteObject, expectOk, getObject } from '../kube/objects.ts';
-import { AGENT_OBSERVATIONS, collectionPath, PODS } from '../kube/resources.ts';
+import { AGENT_OBSERVATIONS, AGENT_POLICIES, collectionPath, objectPath, PODS } from '../kube/resources.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { Secret } from '../runtime/secret.ts';
 import { apiAudit, permissionsOf } from '../testing/cluster/api-audit.ts';
+import { manifestText } from '../testing/manifests/manifest-text.ts';
 import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
 import { injectedSpec } from '../testing/cluster/injected-spec.ts';
 import { issueCa } from '../webhook/certificates/issue.ts';
@@ -37,10 +39,10 @@ const REMOTE = 'platform-remote';
   beforeAll(async () => {
     cluster = await startCluster({ apiServerArgs: audit.args });
     client = new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
-    const crd: unknown = parse(
-      readFileSync(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
-    );
-    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+    for (const plural of ['agentobservations', 'agentpolicies']) {
+      const crd: unknown = parse(readFileSync(join(import.meta.dirname, `../crds/${plural}.yaml`), 'utf8'));
+      await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+    }
     await post('/api/v1/namespaces', { metadata: { name: REMOTE } });
     await createAccount();
     await until(
@@ -226,6 +228,50 @@ const REMOTE = 'platform-remote';
       receivedAt: status!.lastChecked,
       audit: { declared: 100, proved: 67 },
     });
+  });
+
+  test('judges an agent by the AgentPolicies that select its namespace', async () => {
+    await makeNamespace();
+    const url = await start({ RATE_LIMIT_SECONDS: 0 });
+    await makeObservation();
+    const policy = {
+      apiVersion: 'platform.io/v1',
+      kind: 'AgentPolicy',
+      metadata: { name: 'production' },
+      spec: {
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+        rules: [{ id: 'tools', action: 'Deny', tools: { forbidden: ['shell*'] } }],
+      },
+    };
+    await post(collectionPath(AGENT_POLICIES), policy);
+    const uid = await aPod('shop-1');
+    const token = await podToken('shop-1', uid);
+    const manifest = manifestText('  tools: [{ name: shell_exec }]\n');
+    const put = () =>
+      fetch(`${url}/api/v1/manifest`, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/yaml' },
+        body: manifest,
+      });
+    await until('the judgement', async () => {
+      const response = (await (await put()).json()) as { allowed: boolean | null };
+      return response.allowed === false;
+    });
+    const manifestHash = createHash('sha256').update(manifest).digest('hex');
+    let seq = 0;
+    const allowed = async (): Promise<string> => {
+      await push(url, token, aHeartbeat({ seq: ++seq, manifestHash, sidecarVersion: '0.2.0' }));
+      const condition = (await observe())?.status?.conditions?.find(({ type }) => type === 'Allowed');
+      return `${condition?.status} ${condition?.reason}: ${condition?.message}`;
+    };
+    const broken = 'False RuleBroken: production/tools: tool shell_exec is forbidden by shell*';
+    await until('the condition', async () => (await allowed()) === broken);
+    expect((await observe())?.status?.organisation).toMatchObject({ manifestHash, brokenTotal: 1 });
+    await client.send({
+      method: 'DELETE',
+      path: objectPath(AGENT_POLICIES, { name: 'production' }),
+    });
+    await until('the end of the rule', async () => (await allowed()).startsWith('True NoPolicy'));
   });
 
   test('limits reviews of forged tokens, and does not block a reporting pod', async () => {

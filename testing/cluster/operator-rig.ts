@@ -157,10 +157,11 @@ export class OperatorRig {
   }
 
   async #install(namespaces: readonly string[]): Promise<void> {
-    const crd = parse(
-      await readFile(join(import.meta.dirname, '../../crds/agentobservations.yaml'), 'utf8'),
-    ) as Named;
-    await this.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+    for (const plural of ['agentobservations', 'agentpolicies']) {
+      const file = join(import.meta.dirname, `../../crds/${plural}.yaml`);
+      const crd = parse(await readFile(file, 'utf8')) as Named;
+      await this.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+    }
     for (const name of [SYSTEM, ...namespaces]) {
       await this.post('/api/v1/namespaces', { metadata: { name } });
       await this.post(`/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: 'default' } });
