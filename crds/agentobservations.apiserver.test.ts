@@ -1,21 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Agent, request } from 'undici';
-import { parse } from 'yaml';
-import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
-import { run } from '../e2e/cluster/run.ts';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { AGENT_REF } from '../core/shapes/agent-ref.ts';
 import type { AgentObservation } from '../core/observation/observation.ts';
-import { KubeClient } from '../kube/client.ts';
-import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk } from '../kube/objects.ts';
-import { AGENT_OBSERVATIONS, collectionPath, objectPath } from '../kube/resources.ts';
-import { clusterBinary } from '../testing/machine/cluster-binary.ts';
-
-const NAMESPACE = 'default';
-const COLLECTION = collectionPath(AGENT_OBSERVATIONS, NAMESPACE);
+import { AGENT_OBSERVATIONS } from '../kube/resources.ts';
+import { ServedCrd } from '../testing/cluster/served-crd.ts';
 
 const sidecar = (name: string, spec: object = {}) => ({
   apiVersion: 'platform.io/v1',
@@ -35,50 +25,23 @@ const unlisted = (_: unknown, index: number) => ({
   day: '2026-03-01',
 });
 
-const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-
 (whyNoControlPlane() ? describe.skip : describe)('the CustomResourceDefinition in a real API server', () => {
-  let control: ControlPlane;
-  let client: KubeClient;
+  let crd: ServedCrd<AgentObservation>;
 
   beforeAll(async () => {
-    control = await startControlPlane();
-    client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
-    const body: unknown = parse(readFileSync(join(import.meta.dirname, 'agentobservations.yaml'), 'utf8'));
-    expectOk(await client.send({ method: 'POST', path: DEFINITIONS, body }));
-    // The API server serves the collection before the definition is established.
-    while (!(await conditions()).includes('Established=True')) await delay(50);
-    while (!(await client.send({ method: 'GET', path: COLLECTION })).ok) await delay(50);
+    crd = await ServedCrd.open(AGENT_OBSERVATIONS, 'default');
   });
-  afterAll(async () => {
-    await client.close();
-    await control.close();
-  });
+  afterAll(() => crd.close());
 
-  async function conditions(): Promise<string[]> {
-    interface Crd {
-      status?: { conditions?: { type: string; status: string }[] };
-    }
-    const path = `${DEFINITIONS}/agentobservations.platform.io`;
-    const { status } = expectOk(await client.send<Crd>({ method: 'GET', path }));
-    return status?.conditions?.map((each) => `${each.type}=${each.status}`) ?? [];
-  }
-
-  const create = (body: unknown) => client.send({ method: 'POST', path: COLLECTION, body });
-  const patchStatus = (name: string, status: object) =>
-    client.send({
-      method: 'PATCH',
-      path: objectPath(AGENT_OBSERVATIONS, { namespace: NAMESPACE, name }, 'status'),
-      contentType: 'application/merge-patch+json',
-      body: { status },
-    });
+  const create = (body: unknown) => crd.create(body);
+  const patchStatus = (name: string, status: object) => crd.patchStatus(name, status);
 
   test('is structural', async () => {
-    expect((await conditions()).sort()).toEqual(['Established=True', 'NamesAccepted=True']);
+    expect((await crd.conditions()).sort()).toEqual(['Established=True', 'NamesAccepted=True']);
   });
 
   test('accepts the smallest object and sets the defaults', async () => {
-    const { spec, status } = expectOk(await create(sidecar('small'))) as AgentObservation;
+    const { spec, status } = expectOk(await create(sidecar('small')));
     expect(status).toEqual({ phase: 'Pending' });
     // A default interval could not be distinguished from a configured interval.
     expect(spec).not.toHaveProperty('heartbeatSeconds');
@@ -122,14 +85,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
       const path = `/spec/versions/0/schema/openAPIV3Schema/${part}`;
       const contentType = 'application/json-patch+json';
       const body = [{ op: 'replace', path, value }];
-      expectOk(
-        await client.send({
-          method: 'PATCH',
-          path: `${DEFINITIONS}/agentobservations.platform.io`,
-          contentType,
-          body,
-        }),
-      );
+      expectOk(await crd.client.send({ method: 'PATCH', path: crd.definition, contentType, body }));
     };
     const agentRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'chat/scale' };
     await setPattern('.');
@@ -138,8 +94,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     for (let count = 0; (await create(sidecar(`next-${count}`, { agentRef }))).ok; count += 1)
       await delay(50);
     expect(await patchStatus('older', { phase: 'Healthy' })).toMatchObject({ ok: true });
-    const path = objectPath(AGENT_OBSERVATIONS, { namespace: NAMESPACE, name: 'older' });
-    expect(expectOk(await client.send({ method: 'GET', path }))).toMatchObject({
+    expect(expectOk(await crd.client.send({ method: 'GET', path: crd.path('older') }))).toMatchObject({
       spec: { agentRef },
       status: { phase: 'Healthy' },
     });
@@ -147,9 +102,9 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
   test('rejects a change of the source', async () => {
     await create(sidecar('fixed'));
-    const answer = await client.send({
+    const answer = await crd.client.send({
       method: 'PATCH',
-      path: objectPath(AGENT_OBSERVATIONS, { namespace: NAMESPACE, name: 'fixed' }),
+      path: crd.path('fixed'),
       contentType: 'application/merge-patch+json',
       body: { spec: { source: 'remote', agentRef: null } },
     });
@@ -224,12 +179,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     };
     expect(await patchStatus('full', status)).toMatchObject({ ok: true, body: { status } });
 
-    interface Table {
-      columnDefinitions: { name: string; priority: number }[];
-      rows: { cells: unknown[] }[];
-    }
-    // Requests the table format of kubectl, which this project's client does not support.
-    const { columnDefinitions, rows } = await tableOf<Table>('full');
+    const { columnDefinitions, rows } = await crd.table('full');
     const shown = columnDefinitions.map((column, index) => [
       column.name,
       rows[0]?.cells[index],
@@ -258,24 +208,18 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   test('prints the grade of an agent that no longer reports as old', async () => {
     await create(sidecar('old'));
     await patchStatus('old', { phase: 'Pending', grade: 'B', oldGrade: 'B (old)', score: 84 });
-    const { rows } = await tableOf<{ rows: { cells: unknown[] }[] }>('old');
+    const { rows } = await crd.table('old');
     expect(rows[0]?.cells.slice(0, 4)).toEqual(['old', 'Pending', 'B (old)', 84]);
   });
 
   test('is described by kubectl explain and found by short name and category', async () => {
     await create(sidecar('known'));
-    const kubectl = async (...args: string[]): Promise<string> => {
-      const command = [clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args];
-      const { stdout, stderr, code } = await run(command);
-      if (code !== 0) throw new Error(stderr);
-      return stdout.replaceAll(/\s+/g, ' ');
-    };
-    expect(await kubectl('explain', 'ao.spec.heartbeatSeconds')).toContain('Set by users');
-    expect(await kubectl('explain', 'ao.status.drift')).toMatch(
+    expect(await crd.kubectl('explain', 'ao.spec.heartbeatSeconds')).toContain('Set by users');
+    expect(await crd.kubectl('explain', 'ao.status.drift')).toMatch(
       /Live pods that the current .* reason <string> -required- enum: sidecar-missing/,
     );
     for (const name of ['ao', 'platform'])
-      expect(await kubectl('get', name, '-o', 'name')).toContain('agentobservation.platform.io/known');
+      expect(await crd.kubectl('get', name, '-o', 'name')).toContain('agentobservation.platform.io/known');
   });
 
   test.each(['status.phase=Unknown', 'status.grade=F', 'spec.source=remote'])(
@@ -286,23 +230,14 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
       interface List {
         items: { metadata: { name: string } }[];
       }
-      const answer = await client.send<List>({ method: 'GET', path: COLLECTION, query: { fieldSelector } });
+      const answer = await crd.client.send<List>({
+        method: 'GET',
+        path: crd.collection,
+        query: { fieldSelector },
+      });
       expect(expectOk(answer).items.map((item) => item.metadata.name)).toEqual(['away']);
     },
   );
-
-  async function tableOf<T>(name: string): Promise<T> {
-    const access = loadClusterAccess(control.kubeconfig);
-    const { headers, tls } = await access.credentials();
-    const dispatcher = new Agent({ connect: tls });
-    const answer = await request(`${access.server}${COLLECTION}/${name}`, {
-      dispatcher,
-      headers: { ...headers, accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
-    });
-    const table = (await answer.body.json()) as T;
-    await dispatcher.close();
-    return table;
-  }
 });
 
 function issue() {
