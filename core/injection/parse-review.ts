@@ -1,5 +1,6 @@
 import type { JsonObject } from './equal.ts';
 import type { Pod } from './pod.ts';
+import { own } from '../untrusted/fields.ts';
 
 /** The admission request for one pod. */
 export interface PodReview {
@@ -11,7 +12,17 @@ export interface PodReview {
   pod: Pod | null;
 }
 
-export type ParsedReview = { ok: true; review: PodReview } | { ok: false; problem: string };
+/** The admission request for one ConfigMap. */
+export interface ManifestReview {
+  uid: string;
+  namespace: string;
+  /** Text of the key `agent.yaml`; null: the ConfigMap has none. */
+  text: string | null;
+  /** The key is in `binaryData`. */
+  isBinary: boolean;
+}
+
+export type ParsedReview<T = PodReview> = { ok: true; review: T } | { ok: false; problem: string };
 
 /** The type of a value, as far as injection relies on it; members are optional unless `required` names them. */
 type Shape =
@@ -116,18 +127,42 @@ interface RawReview {
 
 /** Parses an AdmissionReview of admission.k8s.io/v1; the problem names the first invalid field. */
 export function parseReview(body: unknown): ParsedReview {
-  const wrong = mismatch(body, review);
-  if (wrong !== null) return { ok: false, problem: `AdmissionReview${wrong}` };
-  const { apiVersion, kind, request } = body as RawReview;
-  if (apiVersion !== 'admission.k8s.io/v1' || kind !== 'AdmissionReview')
-    return { ok: false, problem: 'the body is not an AdmissionReview of admission.k8s.io/v1' };
-  if (request.uid === '') return { ok: false, problem: 'AdmissionReview.request.uid is empty' };
+  const parsed = parseRequest(body);
+  if (!parsed.ok) return parsed;
+  const request = parsed.review;
   const about = { uid: request.uid, namespace: request.namespace ?? '', dryRun: request.dryRun ?? false };
   if (!isPodCreation(request)) return { ok: true, review: { ...about, pod: null } };
   const wrongPod = podProblem(request.object, 'AdmissionReview.request.object');
   return wrongPod === null
     ? { ok: true, review: { ...about, pod: request.object as Pod } }
     : { ok: false, problem: wrongPod };
+}
+
+const entries: Shape = { object: { 'agent.yaml': 'string' } };
+const configMap: Shape = { object: { data: entries, binaryData: entries } };
+
+/** Parses an AdmissionReview of a ConfigMap; any other object has no manifest. */
+export function parseManifestReview(body: unknown): ParsedReview<ManifestReview> {
+  const parsed = parseRequest(body);
+  if (!parsed.ok) return parsed;
+  const { uid, namespace = '', kind, object } = parsed.review;
+  const isConfigMap = (kind.group ?? '') === '' && kind.kind === 'ConfigMap';
+  const wrong = isConfigMap ? mismatch(object, configMap) : null;
+  if (wrong !== null) return { ok: false, problem: `AdmissionReview.request.object${wrong}` };
+  const { data = {}, binaryData = {} } = isConfigMap ? (object as Record<string, JsonObject>) : {};
+  const text = own(data, 'agent.yaml') as string | undefined;
+  const isBinary = Object.hasOwn(binaryData, 'agent.yaml');
+  return { ok: true, review: { uid, namespace, text: text ?? null, isBinary } };
+}
+
+function parseRequest(body: unknown): ParsedReview<RawReview['request']> {
+  const wrong = mismatch(body, review);
+  if (wrong !== null) return { ok: false, problem: `AdmissionReview${wrong}` };
+  const { apiVersion, kind, request } = body as RawReview;
+  if (apiVersion !== 'admission.k8s.io/v1' || kind !== 'AdmissionReview')
+    return { ok: false, problem: 'the body is not an AdmissionReview of admission.k8s.io/v1' };
+  if (request.uid === '') return { ok: false, problem: 'AdmissionReview.request.uid is empty' };
+  return { ok: true, review: request };
 }
 
 /** The first invalid field of a pod, as a sentence; null when the pod is valid. */

@@ -18,6 +18,7 @@ import {
 import { CONTROL_PORT, EGRESS_CONNECT_PORT, EGRESS_PORT, OTLP_PORT, PROXY_PORT } from '../egress/ports.ts';
 import type { Container, Pod } from './pod.ts';
 import { namesOfPort } from './routing.ts';
+import { isWeaker } from '../shapes/values.ts';
 import { quoted } from '../untrusted/quoted.ts';
 import type { InjectionSettings } from './settings.ts';
 
@@ -38,8 +39,6 @@ interface RejectionRule {
   /** The messages for the pod's author; null: the pod is not rejected. */
   problems: (subject: Subject) => readonly string[] | string | null;
 }
-
-const MODE_RANK = { off: 0, track: 1, enforce: 2 } as const;
 
 /** The rejections by code. The reference page is generated from this table. */
 const REJECTIONS = {
@@ -192,7 +191,7 @@ const REJECTIONS = {
     problems: ({ values, settings: { minimumMode } }) =>
       (['mode', 'egressMode'] as const).flatMap((key) => {
         const mode = values[key];
-        return mode !== undefined && MODE_RANK[mode] < MODE_RANK[minimumMode]
+        return mode !== undefined && isWeaker(mode, minimumMode)
           ? [belowMinimum(key, mode, minimumMode)]
           : [];
       }),

@@ -1,4 +1,4 @@
-import type { Grade, PolicyMode } from '../shapes/values.ts';
+import { isWeaker, type Grade, type PolicyMode } from '../shapes/values.ts';
 import type { ProofWrites } from '../evidence/proof.ts';
 import type { AnnotationDefaults } from './annotations.ts';
 
@@ -52,4 +52,11 @@ export interface InjectionSettings extends AnnotationDefaults {
   /** The product's version and a hash of the settings above, for `platform.io/injected`. */
   version: string;
   configHash: string;
+}
+
+/** The settings for a pod with a stricter minimum, which also applies without an annotation. The hash stays that of the installation. */
+export function withMinimumMode(settings: InjectionSettings, minimum: PolicyMode): InjectionSettings {
+  const stricter = (mode: PolicyMode): PolicyMode => (isWeaker(mode, minimum) ? minimum : mode);
+  const { mode, minimumMode } = settings;
+  return { ...settings, mode: stricter(mode), minimumMode: stricter(minimumMode) };
 }

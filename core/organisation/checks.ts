@@ -4,15 +4,12 @@ import { parseAddress } from '../facts/address.ts';
 import type { Manifest, Tool } from '../manifest/manifest.ts';
 import { referenceOf } from '../manifest/references.ts';
 import type { CheckName, Place } from '../shapes/agent-policy.ts';
-import { GRADES, type PolicyMode } from '../shapes/values.ts';
+import { GRADES, isWeaker } from '../shapes/values.ts';
 import type { Check, Problem, Subject } from './finding.ts';
 import { allowsHost, allowsModel, toolProblem } from './names.ts';
 import { matches } from './pattern.ts';
 
 const OF_MANIFEST: readonly Place[] = ['ci', 'manifest', 'start', 'runtime'];
-
-/** Policy modes from the weakest to the strictest. */
-const STRICTNESS: readonly PolicyMode[] = ['off', 'track', 'enforce'];
 
 /** The checks. `expression` is evaluated elsewhere, because its language needs a process of its own. */
 export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K> } = {
@@ -121,12 +118,10 @@ export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K
     needs: 'report',
     find({ minimumMode, lanes, census }, { observation }) {
       const { policyMode, egress } = observation ?? {};
-      const isWeaker =
-        minimumMode !== undefined &&
-        policyMode !== undefined &&
-        STRICTNESS.indexOf(policyMode) < STRICTNESS.indexOf(minimumMode);
+      const isTooWeak =
+        minimumMode !== undefined && policyMode !== undefined && isWeaker(policyMode, minimumMode);
       return [
-        ...(isWeaker
+        ...(isTooWeak
           ? [
               {
                 path: 'status.policyMode',
@@ -216,6 +211,10 @@ function hostsOf(manifest: Manifest): { hosts: { path: string; name: string }[];
   }
   return { hosts, unknown };
 }
+
+/** Whether a check is applied at this place. */
+export const appliesAt = (name: CheckName, place: Place): boolean =>
+  (name === 'expression' ? OF_MANIFEST : CHECKS[name].places).includes(place);
 
 /** Why a check cannot be applied to a subject; null: it can. */
 export function whyNot(name: CheckName, { observation }: Subject): string | null {

@@ -13,6 +13,10 @@ export type Runtime = (typeof RUNTIMES)[number];
 /** `track`: denials are recorded. `enforce`: denied requests are rejected. `off`: requests are not evaluated. */
 export const POLICY_MODES = ['track', 'enforce', 'off'] as const;
 export type PolicyMode = (typeof POLICY_MODES)[number];
+/** From the weakest to the strictest. */
+export const MODES_BY_STRICTNESS: readonly PolicyMode[] = ['off', 'track', 'enforce'];
+export const isWeaker = (mode: PolicyMode, other: PolicyMode): boolean =>
+  MODES_BY_STRICTNESS.indexOf(mode) < MODES_BY_STRICTNESS.indexOf(other);
 
 /** `manifest-static`: the agent reports nothing. `agent-sdk`: the agent reports its own checks. */
 export const REPORT_SOURCES = ['manifest-static', 'agent-sdk'] as const;
