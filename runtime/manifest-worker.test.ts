@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { judge } from '../core/organisation/judge.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
 import { ManifestWorker } from './manifest-worker.ts';
 
@@ -20,6 +21,19 @@ describe('the worker of manifests', () => {
     const parsed = await worker.parse(manifestText('  tools: [{ name: search }]\n'));
     expect(parsed).toMatchObject({ ok: true, manifest: { spec: { tools: [{ name: 'search' }] } } });
     expect(await worker.parse('kind: 1')).toMatchObject({ ok: false });
+  });
+
+  test('judges a manifest', async () => {
+    const parsed = await worker.parse(manifestText());
+    if (parsed?.ok !== true) throw new Error('not parsed');
+    const rules = [{ id: 'models', action: 'Deny' as const, models: { allowed: ['none/*'] } }];
+    const subject = {
+      ...{ namespace: null, labels: null, names: [], observation: null, at: new Date(0) },
+      manifest: parsed.manifest,
+    };
+    const policies = [{ name: 'production', spec: { rules } }];
+    expect(await worker.judge(policies, subject)).toEqual(judge(policies, subject));
+    expect(judge(policies, subject).findings).toHaveLength(1);
   });
 
   test.each([

@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { ExpressionResult } from '../core/organisation/judge.ts';
+import type { Judgement } from '../core/organisation/finding.ts';
+import type { ExpressionResult, judge } from '../core/organisation/judge.ts';
 import type { ParsedManifest } from '../core/manifest/manifest.ts';
 
-const PARSE_MS = 2_000;
+/** Limit of parsing and of judging. */
+const MANIFEST_MS = 2_000;
 /** No engine of CEL for JavaScript limits the cost of an expression. */
 const EXPRESSION_MS = 250;
 /** The first use starts the thread. */
@@ -12,6 +14,7 @@ const MAX_WAITING = 500;
 
 export type Job =
   | { kind: 'parse'; text: string }
+  | { kind: 'judge'; of: Parameters<typeof judge> }
   | { kind: 'expression'; expression: string; variables: Record<string, unknown> };
 
 interface Waiting {
@@ -44,6 +47,12 @@ export class ManifestWorker {
   async parse(text: string): Promise<ParsedManifest | null> {
     const result = await this.#run({ kind: 'parse', text });
     return result === STOPPED ? null : (result as ParsedManifest);
+  }
+
+  /** The author decides how many names are compared with the patterns of every rule. null: as `parse`. */
+  async judge(...of: Parameters<typeof judge>): Promise<Judgement | null> {
+    const result = await this.#run({ kind: 'judge', of });
+    return result === STOPPED ? null : (result as Judgement);
   }
 
   /** Never rejects: an expression that cannot be evaluated has an error. @param variables JSON values */
@@ -80,7 +89,7 @@ export class ManifestWorker {
     const next = this.#finish === null ? this.#waiting.shift() : undefined;
     if (next === undefined) return;
     const worker = (this.#worker ??= this.#start());
-    const limit = next.job.kind === 'parse' ? PARSE_MS : EXPRESSION_MS;
+    const limit = next.job.kind === 'expression' ? EXPRESSION_MS : MANIFEST_MS;
     const timer = setTimeout(() => this.#finish?.(STOPPED), this.#isReady ? limit : limit + START_MS);
     this.#finish = (result) => {
       clearTimeout(timer);

@@ -5,7 +5,7 @@
 import { parentPort } from 'node:worker_threads';
 import { celEnv, isCelError, parse, plan, type CelInput } from '@bufbuild/cel';
 import { strings } from '@bufbuild/cel/ext';
-import type { ExpressionResult } from '../../core/organisation/judge.ts';
+import { judge, type ExpressionResult } from '../../core/organisation/judge.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import type { Job } from '../manifest-worker.ts';
@@ -33,7 +33,9 @@ function evaluate(expression: string, variables: Record<string, unknown>): Expre
   }
 }
 
-parentPort?.on('message', (job: Job) => {
-  const result = job.kind === 'parse' ? parseManifest(job.text) : evaluate(job.expression, job.variables);
-  parentPort?.postMessage(result);
-});
+function resultOf(job: Job): unknown {
+  if (job.kind === 'parse') return parseManifest(job.text);
+  return job.kind === 'judge' ? judge(...job.of) : evaluate(job.expression, job.variables);
+}
+
+parentPort?.on('message', (job: Job) => parentPort?.postMessage(resultOf(job)));
