@@ -115,6 +115,7 @@ test('the chart and the package have the same version', () => {
       'ClusterRoleBinding agent-compliance-webhook',
       'ConfigMap agent-compliance-test',
       'CustomResourceDefinition agentobservations.platform.io',
+      'CustomResourceDefinition agentpolicies.platform.io',
       'Deployment agent-compliance-control-plane',
       'Deployment agent-compliance-operator',
       'Deployment agent-compliance-webhook',
@@ -164,6 +165,7 @@ test('the chart and the package have the same version', () => {
       'ValidatingAdmissionPolicyBinding agent-compliance-observations',
       'ValidatingAdmissionPolicyBinding agent-compliance-operator-permissions',
       'ValidatingAdmissionPolicyBinding agent-compliance-webhook-permissions',
+      'ValidatingWebhookConfiguration agent-compliance-manifests',
     ]);
     expect(
       objects.filter(({ metadata }) => metadata.labels['app.kubernetes.io/managed-by'] !== 'Helm'),
@@ -206,7 +208,7 @@ test('the chart and the package have the same version', () => {
         );
     };
     const [one, two] = [await names('one'), await names('two')];
-    expect(one.length).toBe(58);
+    expect(one.length).toBe(59);
     expect(one.filter((name) => two.includes(name))).toEqual([]);
   });
 
@@ -461,26 +463,27 @@ test('the chart and the package have the same version', () => {
   });
 
   test.each<[string[], (string | undefined)[]]>([
-    [[], ['keep']],
-    [['crds.keep=false'], [undefined]],
+    [[], ['keep', 'keep']],
+    [['crds.keep=false'], [undefined, undefined]],
     [['crds.install=false'], []],
-  ])('the CRD with %j', async (set, policies) => {
+  ])('the CRDs with %j', async (set, policies) => {
     const crds = (await render<Rendered>(...set)).filter(({ kind }) => kind === 'CustomResourceDefinition');
     expect(crds.map(({ metadata }) => metadata.annotations?.['helm.sh/resource-policy'])).toEqual(policies);
   });
 
   test("the operator has exactly the permissions that the operator's tests use", async () => {
-    const { cluster, retry, canary, namespace } = OPERATOR_PERMISSIONS;
+    const { cluster, organisation, retry, canary, namespace } = OPERATOR_PERMISSIONS;
     const whole = await render<Rendered>();
     const rulesOf = (objects: Rendered[], kind: string) =>
       find(objects, kind, 'agent-compliance-operator').rules;
-    expect(rulesOf(whole, 'ClusterRole')).toEqual([...cluster, ...retry, ...canary.cluster]);
+    expect(rulesOf(whole, 'ClusterRole')).toEqual([...cluster, ...organisation, ...retry, ...canary.cluster]);
     expect(rulesOf(whole, 'Role')).toEqual([...namespace, ...canary.namespace]);
     expect(find(whole, 'Role', 'agent-compliance-canary')).toMatchObject({
       metadata: { namespace: 'platform-canary' },
       rules: canary.account,
     });
-    const bare = await render<Rendered>('operator.wakeControllers=false', 'canary.enabled=false');
+    const off = ['operator.wakeControllers', 'canary.enabled', 'organisation.enabled'];
+    const bare = await render<Rendered>(...off.map((value) => `${value}=false`));
     expect(rulesOf(bare, 'ClusterRole')).toEqual(cluster);
     expect(rulesOf(bare, 'Role')).toEqual(namespace);
     expect(bare.filter(({ metadata }) => metadata.name.endsWith('-canary'))).toEqual([]);

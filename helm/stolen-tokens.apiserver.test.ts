@@ -27,7 +27,7 @@ const WITHOUT = ['Deployment', 'Pod', 'ConfigMap', 'PodDisruptionBudget'];
 const TIME = '2026-03-01T10:00:00.000Z';
 const BY_ROLE = 'cannot';
 const ONLY_ANNOTATION = 'the operator may change only the annotation platform.io/retry of a workload';
-const ONLY_BUNDLE = 'the webhook may change only clientConfig.caBundle of its configuration';
+const ONLY_BUNDLE = 'the webhook may change only clientConfig.caBundle of its configurations';
 
 const retry = { metadata: { annotations: { 'platform.io/retry': TIME } } };
 const patch = (path: string, body: unknown, contentType = MERGE): KubeRequest => ({

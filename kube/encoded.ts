@@ -1,7 +1,7 @@
 import type { Data, WebhookConfiguration } from './types.ts';
 
-/** The caBundle of all webhooks of the configuration, as PEM; empty if their bundles differ. */
-export function bundleOf({ webhooks = [] }: WebhookConfiguration): string {
+/** The caBundle of all these webhooks, as PEM; empty if their bundles differ. */
+export function bundleOf({ webhooks = [] }: Pick<WebhookConfiguration, 'webhooks'>): string {
   const bundles = new Set(webhooks.map(({ clientConfig }) => clientConfig.caBundle ?? ''));
   const [bundle = ''] = bundles;
   return bundles.size === 1 ? decoded(bundle) : '';

@@ -47,6 +47,12 @@ export const WEBHOOK_CONFIGURATIONS = resource<WebhookConfiguration>(
   'MutatingWebhookConfiguration',
 );
 
+export const VALIDATING_CONFIGURATIONS = resource<WebhookConfiguration>(
+  'admissionregistration.k8s.io',
+  'validatingwebhookconfigurations',
+  'ValidatingWebhookConfiguration',
+);
+
 /** `v1`, `apps/v1`, ... */
 export function apiVersionOf(resource: Resource<unknown>): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;

@@ -23,6 +23,11 @@ export const OPERATOR_PERMISSIONS = {
     { apiGroups: ['platform.io'], resources: ['agentobservations/status'], verbs: ['patch'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch', 'create', 'patch'] },
   ],
+  /** Only with the organisation rules. */
+  organisation: [
+    { apiGroups: ['platform.io'], resources: ['agentpolicies'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['platform.io'], resources: ['agentpolicies/status'], verbs: ['patch'] },
+  ],
   /** Only with WAKE_CONTROLLERS. */
   retry: [
     { apiGroups: ['apps'], resources: ['replicasets', 'statefulsets', 'daemonsets'], verbs: ['patch'] },
@@ -72,6 +77,7 @@ export const OPERATOR_PERMISSIONS = {
   ],
 } as const satisfies {
   cluster: readonly PermissionRule[];
+  organisation: readonly PermissionRule[];
   retry: readonly PermissionRule[];
   canary: Record<'cluster' | 'namespace' | 'account', readonly PermissionRule[]>;
   namespace: readonly PermissionRule[];

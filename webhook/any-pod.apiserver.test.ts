@@ -12,7 +12,7 @@ import fc from '../testing/random/properties.ts';
 import { IN_SOAK } from '../testing/time/real-time.ts';
 import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
 import { readConfig, type WebhookConfig } from './config.ts';
-import { API_SERVER_LIMIT } from './routes/mutate.ts';
+import { API_SERVER_LIMIT } from './routes/reviews.ts';
 import { startWebhook, type Webhook } from './start.ts';
 
 // Much longer than the tests need.

@@ -128,6 +128,7 @@ function engineValues(engine: InjectionSettings['engine'] | undefined): string[]
         metrics: createMetrics(),
         clock: systemClock,
         settings: () => settings,
+        organisation: null,
         unready: () => null,
       });
       webhook = await listen({ handler, port: 0, tls: { cert, key } });

@@ -21,6 +21,7 @@ test('requires only the sidecar image', () => {
       POD_TEMPLATE_HASH: null,
       WEBHOOK_SERVICE: 'agent-compliance-webhook',
       WEBHOOK_CONFIGURATION: 'agent-compliance',
+      MANIFEST_CONFIGURATION: null,
       TLS_SECRET: 'agent-compliance-webhook-tls',
       CONTROL_PLANE_SERVICE: 'agent-compliance-control-plane',
       CONTROL_PLANE_PORT: 8080,

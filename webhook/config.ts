@@ -25,6 +25,7 @@ export const WEBHOOK_FIELDS = {
   POD_TEMPLATE_HASH: optionalName('the label pod-template-hash of the pod', isDnsLabel),
   WEBHOOK_SERVICE: kubernetesName('agent-compliance-webhook', isDnsLabel),
   WEBHOOK_CONFIGURATION: kubernetesName('agent-compliance', isDnsSubdomain),
+  MANIFEST_CONFIGURATION: optionalName('the name of a ValidatingWebhookConfiguration', isDnsSubdomain),
   TLS_SECRET: kubernetesName('agent-compliance-webhook-tls', isDnsSubdomain),
   CONTROL_PLANE_TLS_SECRET: kubernetesName('agent-compliance-control-plane-tls', isDnsSubdomain),
   CANARY_POLICY: optionalName('the name of a ValidatingAdmissionPolicy', isDnsSubdomain),
@@ -42,6 +43,8 @@ export const WEBHOOK_SUMMARIES: Summaries<typeof WEBHOOK_FIELDS> = {
     'The label `pod-template-hash` of this pod, which names its ReplicaSet. Unset: this process hands over nothing.',
   WEBHOOK_SERVICE: 'The Service in front of this process; the certificate contains its names.',
   WEBHOOK_CONFIGURATION: 'The MutatingWebhookConfiguration whose `caBundle` this process maintains.',
+  MANIFEST_CONFIGURATION:
+    'The ValidatingWebhookConfiguration for manifests, whose `caBundle` this process maintains. Unset: the organisation rules are not applied.',
   TLS_SECRET: "The Secret with the CA and this process's certificate.",
   CONTROL_PLANE_TLS_SECRET: "The Secret into which this process writes the control plane's certificate.",
   CANARY_POLICY:

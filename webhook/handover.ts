@@ -9,7 +9,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { answerError } from '../runtime/http-app.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import { Problem } from '../runtime/problem.ts';
-import { MUTATE_PATH } from './routes/mutate.ts';
+import { isReview } from './routes/reviews.ts';
 
 /** Header of a review that another replica has handed over. Its receiver responds itself, so a review is handed over only once. */
 export const HANDED_OVER = 'platform-handed-over';
@@ -98,8 +98,7 @@ export class Handover {
   /** Hands over the reviews among the requests while a newer version is announced; `handler` serves all others. */
   around(handler: RequestListener): RequestListener {
     return (request, response) => {
-      const isReview = request.url?.split('?', 1)[0] === MUTATE_PATH;
-      if (this.#own === null || !isReview || request.headers[HANDED_OVER] !== undefined)
+      if (this.#own === null || !isReview(request) || request.headers[HANDED_OVER] !== undefined)
         handler(request, response);
       else
         void this.#successor(this.#own).then((successor) => {
@@ -189,7 +188,7 @@ export class Handover {
         const problem = new Problem(503, `the newer version of the injector failed: ${error.message}`, {
           headers: { 'Retry-After': '1', Connection: 'close' },
         });
-        answerError(logger, problem, { method: method ?? '', path: MUTATE_PATH }, response);
+        answerError(logger, problem, { method: method ?? '', path: path ?? '' }, response);
       }
     });
     response.once('close', () => forwarded.destroy());

@@ -15,7 +15,9 @@ import { CertificateManager } from './certificates/certificate-manager.ts';
 import { createLeafUse, type LeafUse } from './certificates/leaf-use.ts';
 import { ownReplicaOf, type WebhookConfig } from './config.ts';
 import { Handover, type HandoverOptions } from './handover.ts';
-import { MUTATE_PATH } from './routes/mutate.ts';
+import { ManifestGate } from './organisation/gate.ts';
+import type { PolicySources } from './organisation/policies.ts';
+import { isReview } from './routes/reviews.ts';
 
 /** Time for requests in flight after the stop signal. The API server waits no longer than its time-out. */
 const GRACE_MS = 10_000;
@@ -41,7 +43,8 @@ export async function startWebhook(
   const client = new KubeClient({ access: loadClusterAccess(config.KUBECONFIG), part: 'webhook' });
   const metrics = createMetrics();
   const settings = injectionSettings(config, config.POD_NAMESPACE);
-  const leafUse = createLeafUse(MUTATE_PATH);
+  const leafUse = createLeafUse(isReview);
+  const organisation = organisationOf(config, { client, logger, clock });
   const { certificates, handover } = sharedState(config, { ...options, client, logger, clock, leafUse });
   const handler = createWebhookApp({
     logger,
@@ -51,6 +54,7 @@ export async function startWebhook(
       const ca = certificates.trust();
       return ca === null ? null : { ...settings, ca };
     },
+    organisation,
     unready: () => (signal.aborted ? 'this process is stopping' : certificates.unready()),
   });
   // A temporary self-signed certificate until the real one is issued. The kubelet's probes do not verify it.
@@ -65,17 +69,23 @@ export async function startWebhook(
   leafUse.follow(server);
   watchTls(server, metrics, certificates);
   certificates.start();
+  organisation?.start();
   logger.info('listening', { port: listener.port });
   return {
     port: listener.port,
     async close() {
       await certificates.close();
       await listener.close(GRACE_MS);
+      await organisation?.close();
       handover.close();
       await client.close();
     },
   };
 }
+
+/** null: the organisation rules are not applied. */
+const organisationOf = (config: WebhookConfig, sources: PolicySources): ManifestGate | null =>
+  config.MANIFEST_CONFIGURATION === null ? null : new ManifestGate(sources);
 
 /** What this process shares with the other replicas through their Secret. */
 function sharedState(
@@ -93,6 +103,7 @@ function sharedState(
     webhook: servedBy(config.WEBHOOK_SERVICE, config.TLS_SECRET),
     controlPlane: servedBy(config.CONTROL_PLANE_SERVICE, config.CONTROL_PLANE_TLS_SECRET),
     configuration: config.WEBHOOK_CONFIGURATION,
+    manifestConfiguration: config.MANIFEST_CONFIGURATION,
     policy: config.CANARY_POLICY,
     beforeReady: (stopping) => handover.takeOver(stopping),
   });

@@ -25,6 +25,7 @@ beforeAll(async () => {
     metrics: createMetrics(),
     clock: systemClock,
     settings: () => settings,
+    organisation: null,
     unready: () => unready,
   });
   listener = await listen({ handler, port: 0, host: '127.0.0.1' });

@@ -32,6 +32,7 @@ export const CHART_KINDS: readonly ChartKind[] = [
   { group: RBAC, resource: 'clusterroles', scope: 'cluster' },
   { group: RBAC, resource: 'clusterrolebindings', scope: 'cluster' },
   { group: ADMISSION, resource: 'mutatingwebhookconfigurations', scope: 'cluster' },
+  { group: ADMISSION, resource: 'validatingwebhookconfigurations', scope: 'cluster' },
   { group: ADMISSION, resource: 'validatingadmissionpolicies', scope: 'cluster' },
   { group: ADMISSION, resource: 'validatingadmissionpolicybindings', scope: 'cluster' },
   { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions', scope: 'cluster' },
@@ -53,6 +54,7 @@ const LOOKUPS: readonly Permission[] = [
 export const GRANTED: readonly { group: string; resources: readonly string[]; verbs: readonly string[] }[] = [
   { group: '', resources: ['pods'], verbs: ['get', 'list', 'watch', 'create'] },
   { group: '', resources: ['services'], verbs: ['list', 'watch'] },
+  { group: '', resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
   { group: '', resources: ['secrets'], verbs: ['get', 'update'] },
   { group: '', resources: ['serviceaccounts/token'], verbs: ['create'] },
   { group: 'apps', resources: ['deployments'], verbs: ['get'] },
@@ -62,7 +64,11 @@ export const GRANTED: readonly { group: string; resources: readonly string[]; ve
   { group: 'events.k8s.io', resources: ['events'], verbs: ['list', 'watch', 'create', 'patch'] },
   { group: 'coordination.k8s.io', resources: ['leases'], verbs: ['get', 'update'] },
   { group: 'authentication.k8s.io', resources: ['tokenreviews'], verbs: ['create'] },
-  { group: ADMISSION, resources: ['mutatingwebhookconfigurations'], verbs: ['get', 'patch'] },
+  {
+    group: ADMISSION,
+    resources: ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'],
+    verbs: ['get', 'patch'],
+  },
   { group: ADMISSION, resources: ['validatingadmissionpolicies'], verbs: ['get'] },
   { group: ADMISSION, resources: ['validatingadmissionpolicies/status'], verbs: ['patch'] },
   {
@@ -70,7 +76,12 @@ export const GRANTED: readonly { group: string; resources: readonly string[]; ve
     resources: ['agentobservations'],
     verbs: ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete'],
   },
-  { group: 'platform.io', resources: ['agentobservations/status'], verbs: ['patch'] },
+  { group: 'platform.io', resources: ['agentpolicies'], verbs: ['get', 'list', 'watch'] },
+  {
+    group: 'platform.io',
+    resources: ['agentobservations/status', 'agentpolicies/status'],
+    verbs: ['patch'],
+  },
 ];
 
 /** A caller with this permission needs no further checks. */

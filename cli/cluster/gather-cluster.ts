@@ -15,8 +15,9 @@ import {
 } from '../../authoring/diagnosis/install-permissions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
+import { NAMESPACES } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { DEFINITION_NAME, DEFINITIONS, NAMESPACES } from './kinds.ts';
+import { DEFINITION_NAME, DEFINITIONS } from './kinds.ts';
 import { eachOf, readFact } from './read-fact.ts';
 
 /** APIs that the product uses, beyond those that every API server has. */
@@ -24,6 +25,7 @@ const NEEDED: readonly (readonly [groupVersion: string, resource: string])[] = [
   ['admissionregistration.k8s.io/v1', 'mutatingwebhookconfigurations'],
   ['admissionregistration.k8s.io/v1', 'validatingadmissionpolicies'],
   ['admissionregistration.k8s.io/v1', 'validatingadmissionpolicybindings'],
+  ['admissionregistration.k8s.io/v1', 'validatingwebhookconfigurations'],
   ['apiextensions.k8s.io/v1', 'customresourcedefinitions'],
   ['apps/v1', 'deployments'],
   ['authentication.k8s.io/v1', 'tokenreviews'],

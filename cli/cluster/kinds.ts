@@ -27,7 +27,6 @@ export const DEFINITIONS = resource<Definition>(
   'customresourcedefinitions',
   'CustomResourceDefinition',
 );
-export const NAMESPACES = resource<KubeObject>('', 'namespaces', 'Namespace');
 export const CONFIG_MAPS = resource<ConfigMap>('', 'configmaps', 'ConfigMap');
 
 export const DEFINITION_NAME = 'agentobservations.platform.io';

@@ -10,9 +10,11 @@ import {
   AGENT_OBSERVATIONS,
   DEPLOYMENTS,
   LEASES,
+  NAMESPACES,
   resource,
   SECRETS,
   SERVICES,
+  VALIDATING_CONFIGURATIONS,
   WEBHOOK_CONFIGURATIONS,
   type Resource,
 } from '../../kube/resources.ts';
@@ -20,15 +22,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import type { CliContext } from '../context.ts';
 import { withCluster, type ClusterOptions, type ClusterResult } from './connect.ts';
 import { podsOf } from './gather-agents.ts';
-import {
-  BINDINGS,
-  CHART_LABEL,
-  CHART_NAME,
-  CONFIG_MAPS,
-  DEFINITIONS,
-  labelsOf,
-  NAMESPACES,
-} from './kinds.ts';
+import { BINDINGS, CHART_LABEL, CHART_NAME, CONFIG_MAPS, DEFINITIONS, labelsOf } from './kinds.ts';
 import { chartIn, newestOf } from './helm-release.ts';
 import { eachOf, readFact } from './read-fact.ts';
 
@@ -37,7 +31,7 @@ const RBAC = 'rbac.authorization.k8s.io';
 /** Every kind that the chart can create. */
 const KINDS: readonly Resource<KubeObject>[] = [
   ...[WEBHOOK_CONFIGURATIONS, BINDINGS, DEFINITIONS, NAMESPACES, DEPLOYMENTS, SECRETS, CONFIG_MAPS],
-  ...[SERVICES, LEASES],
+  ...[SERVICES, LEASES, VALIDATING_CONFIGURATIONS],
   resource('', 'persistentvolumeclaims', 'PersistentVolumeClaim'),
   resource('admissionregistration.k8s.io', 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
   resource(RBAC, 'clusterroles', 'ClusterRole'),

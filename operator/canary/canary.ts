@@ -1,3 +1,4 @@
+import { ANNOTATIONS } from '../../core/injection/annotations.ts';
 import { decide } from '../../core/injection/decide.ts';
 import { inject } from '../../core/injection/inject.ts';
 import type { Pod } from '../../core/injection/pod.ts';
@@ -127,7 +128,7 @@ export class Canary {
 
   async #check(signal: AbortSignal): Promise<{ result: CanaryResult; bundle: string }> {
     const { client, config, canaryNamespace } = this.#options;
-    const pod = testPod({ name: 'canary', namespace: canaryNamespace, inject: 'true' });
+    const pod = withStrictestMode(testPod({ name: 'canary', namespace: canaryNamespace, inject: 'true' }));
     const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: config.WEBHOOK_CONFIGURATION });
     const configuration = await client.send<WebhookConfiguration>({ method: 'GET', path, signal });
     const bundle = bundleOf(expectOk(configuration));
@@ -219,6 +220,12 @@ export class Canary {
       });
     }
   }
+}
+
+/** The organisation rules of a namespace may require a stricter mode than the default, which the operator does not know. */
+function withStrictestMode(pod: Pod): Pod {
+  const annotations = { ...pod.metadata?.annotations, [ANNOTATIONS.mode.name]: 'enforce' };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
 }
 
 function optedOut(pod: Pod): Pod {

@@ -30,7 +30,7 @@ export function packageFolderOf(path: string): string | undefined {
 }
 
 /**
- * The packages with at least one byte in one of the bundles or in a bundle that they load or contain, sorted by directory.
+ * The packages with at least one byte in one of the bundles or in a bundle that they load, start or contain, sorted by directory.
  * Throws if a bundle is not built or a package declares no licence.
  */
 export function bundledPackages(root: string, parts: readonly string[]): BundledPackage[] {
@@ -40,7 +40,8 @@ export function bundledPackages(root: string, parts: readonly string[]): Bundled
   for (const part of all) {
     const record = readRecord(root, part);
     collect(record, importsOf);
-    for (const other of [...loadedBundles(record), ...containedBundles(record)]) all.add(other);
+    for (const bundles of [loadedBundles, containedBundles, startedBundles])
+      for (const other of bundles(record)) all.add(other);
   }
   return [...importsOf]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -58,6 +59,11 @@ function loadedBundles({ outputs }: BundleRecord): string[] {
 /** Bundles whose files a bundle contains as text (scripts/build-dashboard.mjs). */
 function containedBundles({ inputs }: BundleRecord): string[] {
   return Object.keys(inputs).flatMap((path) => /^dist\/([\w-]+)\//.exec(path)?.[1] ?? []);
+}
+
+/** Bundles that a bundle starts as a thread: the script of a thread has the name of the file that starts it. */
+function startedBundles({ inputs }: BundleRecord): string[] {
+  return Object.keys(inputs).flatMap((path) => /^runtime\/([\w-]+-worker)\.ts$/.exec(path)?.[1] ?? []);
 }
 
 function readRecord(root: string, part: string): BundleRecord {

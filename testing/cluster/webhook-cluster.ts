@@ -14,13 +14,18 @@ import { REGISTRY } from './rendered-chart.ts';
 import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const NAMESPACE = 'platform-system';
-const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/agent-compliance';
+const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
+const CONFIGURATION = `${ADMISSION}/mutatingwebhookconfigurations/agent-compliance`;
+/** The configuration for manifests. */
+export const MANIFEST_CONFIGURATION = 'agent-compliance-manifests';
+const OF_MANIFESTS = `${ADMISSION}/validatingwebhookconfigurations/${MANIFEST_CONFIGURATION}`;
 /** Generous timeout, not a performance limit. */
 const PATIENCE_MS = 60_000;
 /** The chart's objects for admission and the webhook's permissions; the programs run outside the cluster. */
 const KINDS = [
   ...['Secret', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'],
-  ...['MutatingWebhookConfiguration', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'],
+  ...['CustomResourceDefinition', 'MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'],
+  ...['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'],
 ];
 
 interface Rendered {
@@ -137,23 +142,25 @@ export class WebhookCluster {
     );
   }
 
-  /** The CA bundle of the API server, PEM. */
-  async caBundle(): Promise<string> {
-    return Buffer.from((await this.#clientConfig()).caBundle ?? '', 'base64').toString('utf8');
+  /** The CA bundle of the API server, PEM, for pods or for manifests. */
+  async caBundle(of: 'pods' | 'manifests' = 'pods'): Promise<string> {
+    const { caBundle = '' } = await this.#clientConfig(of === 'pods' ? CONFIGURATION : OF_MANIFESTS);
+    return Buffer.from(caBundle, 'base64').toString('utf8');
   }
 
   /** Directs the API server to the webhook on this port; resolves when a pod that opts in is admitted. */
   async pointTo(port: number, probe = optedInPod()): Promise<void> {
-    const hasService = (await this.#clientConfig()).service !== undefined;
-    await this.#patch(CONFIGURATION, [
-      ...(hasService ? [{ op: 'remove', path: '/webhooks/0/clientConfig/service' }] : []),
-      { op: 'add', path: '/webhooks/0/clientConfig/url', value: `https://127.0.0.1:${port}/mutate/pod` },
-    ]);
+    await this.#setUrl(CONFIGURATION, `https://127.0.0.1:${port}/mutate/pod`);
     const end = Date.now() + PATIENCE_MS;
     while (!(await this.create(probe)).ok) {
       if (Date.now() > end) throw new Error('no pod that opts in was admitted');
       await sleep(50);
     }
+  }
+
+  /** Directs reviews of manifests to the webhook on this port. */
+  async pointManifestsTo(port: number): Promise<void> {
+    await this.#setUrl(OF_MANIFESTS, `https://127.0.0.1:${port}/validate/manifest`);
   }
 
   /** Resets to the state after the installation: empty Secrets and no CA bundle. */
@@ -171,9 +178,17 @@ export class WebhookCluster {
     return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
   }
 
-  async #clientConfig(): Promise<{ caBundle?: string; service?: unknown }> {
-    const { webhooks } = await this.#get<{ webhooks: { clientConfig: object }[] }>(CONFIGURATION);
+  async #clientConfig(path: string): Promise<{ caBundle?: string; service?: unknown }> {
+    const { webhooks } = await this.#get<{ webhooks: { clientConfig: object }[] }>(path);
     return webhooks[0]?.clientConfig ?? {};
+  }
+
+  async #setUrl(configuration: string, url: string): Promise<void> {
+    const hasService = (await this.#clientConfig(configuration)).service !== undefined;
+    await this.#patch(configuration, [
+      ...(hasService ? [{ op: 'remove', path: '/webhooks/0/clientConfig/service' }] : []),
+      { op: 'add', path: '/webhooks/0/clientConfig/url', value: url },
+    ]);
   }
 
   async #get<T>(path: string): Promise<T> {

@@ -1,10 +1,11 @@
 import { X509Certificate } from 'node:crypto';
-import type { KubeRequest } from '../../kube/client.ts';
+import { KubeError, type KubeRequest } from '../../kube/client.ts';
 import { bundleOf, decodedEntries } from '../../kube/encoded.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import {
   objectPath,
   SECRETS,
+  VALIDATING_CONFIGURATIONS,
   WEBHOOK_CONFIGURATIONS,
   type ObjectKey,
   type Resource,
@@ -27,6 +28,8 @@ export interface CertificateManagerOptions extends CurrentCaSources {
   controlPlane: { secret: ObjectKey; hosts: readonly string[] };
   /** The MutatingWebhookConfiguration that must trust the webhook. */
   configuration: string;
+  /** The ValidatingWebhookConfiguration that must trust it as well; null: there is none. */
+  manifestConfiguration: string | null;
   /** Called when requests can be served, before this process becomes ready. Repeated until it resolves. */
   beforeReady: (signal: AbortSignal) => Promise<void>;
   timing?: CertificateTiming;
@@ -107,15 +110,15 @@ export class CertificateManager {
 
   /** false: another replica wrote first, so the objects that were read are outdated. */
   async #reconcileOnce(): Promise<boolean> {
-    const { webhook, controlPlane, configuration } = this.#options;
-    // Read the configuration first. The state is then at least as new and cannot revoke trust that another replica added.
-    const current = await this.#read(WEBHOOK_CONFIGURATIONS, { name: configuration });
-    const trusted = bundleOf(current);
+    const { webhook, controlPlane } = this.#options;
+    // Read the configurations first. The state is then at least as new and cannot revoke trust that another replica added.
+    const current = await this.#readConfigurations();
+    const trusted = bundleOf({ webhooks: current.flatMap(({ object }) => object.webhooks ?? []) });
     const issued = await getObject(this.#options.client, SECRETS, controlPlane.secret, this.#stop.signal);
     const state = await this.#updateState(await this.#read(SECRETS, webhook.secret), trusted, issued);
     if (state === null) return false;
     this.#serve(state, trusted);
-    if (!(await this.#updateTrust(current, trustBundle(state)))) return false;
+    for (const each of current) if (!(await this.#updateTrust(each, trustBundle(state)))) return false;
     this.#trust = trustBundle(state);
     if (this.#unready !== null) await this.#options.beforeReady(this.#stop.signal);
     this.#unready = null;
@@ -172,14 +175,34 @@ export class CertificateManager {
     this.#options.logger.info('serving certificate loaded', { until: this.expiresAt()?.toISOString() });
   }
 
-  async #updateTrust(current: WebhookConfiguration, bundle: string): Promise<boolean> {
-    const { configuration, logger } = this.#options;
-    const operations = trustPatch(current, bundle);
+  /** Without the configuration for manifests, or the right to read it, pods are still injected. */
+  async #readConfigurations(): Promise<Configuration[]> {
+    const { client, configuration, logger, manifestConfiguration } = this.#options;
+    const required = await this.#read(WEBHOOK_CONFIGURATIONS, { name: configuration });
+    const own = { resource: WEBHOOK_CONFIGURATIONS, object: required };
+    if (manifestConfiguration === null) return [own];
+    const resource = VALIDATING_CONFIGURATIONS;
+    const { signal } = this.#stop;
+    const object = await getObject(client, resource, { name: manifestConfiguration }, signal).catch(
+      (error) => {
+        if (!(error instanceof KubeError) || error.status !== 403) throw error;
+        logger.warn('cannot read the configuration for manifests, its caBundle is not updated', {
+          error: describeError(error),
+        });
+        return null;
+      },
+    );
+    return object === null ? [own] : [own, { resource, object }];
+  }
+
+  async #updateTrust({ resource, object }: Configuration, bundle: string): Promise<boolean> {
+    const operations = trustPatch(object, bundle);
     if (operations.length === 0) return true;
-    const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: configuration });
+    const { name } = object.metadata;
+    const path = objectPath(resource, { name });
     const contentType = 'application/json-patch+json';
     if (!(await this.#write({ method: 'PATCH', path, contentType, body: operations }))) return false;
-    logger.info('caBundle updated', { configuration });
+    this.#options.logger.info('caBundle updated', { configuration: name });
     return true;
   }
 
@@ -220,6 +243,12 @@ export class CertificateManager {
     if (object === null) throw new Error(`${resource.kind} ${key.name} does not exist; the chart creates it`);
     return object;
   }
+}
+
+/** A configuration as it was read. */
+interface Configuration {
+  resource: Resource<WebhookConfiguration>;
+  object: WebhookConfiguration;
 }
 
 function leafIn(secret: Data): KeyPair | null {

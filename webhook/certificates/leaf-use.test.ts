@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { issueCa } from './issue.ts';
 import type { KeyPair } from '../../runtime/http-listener.ts';
 import { HANDED_OVER } from '../handover.ts';
+import { isReview } from '../routes/reviews.ts';
 import { createLeafUse, type LeafUse } from './leaf-use.ts';
 
 let server: Server;
@@ -15,7 +16,7 @@ let pairs: [KeyPair, KeyPair];
 beforeEach(async () => {
   const issue = () => issueCa({ now: new Date(), days: 1 });
   pairs = await Promise.all([issue(), issue()]);
-  use = createLeafUse('/mutate/pod');
+  use = createLeafUse(isReview);
   server = createServer(
     pairs[0],
     use.around((_request, response) => response.end()),

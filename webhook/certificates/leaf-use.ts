@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Server } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import type { KeyPair } from '../../runtime/http-listener.ts';
@@ -7,9 +7,9 @@ import { HANDED_OVER } from '../handover.ts';
 
 /**
  * Tracks the certificate of each connection, because a new certificate is used only for new connections.
- * @param path a path that only clients request that verify the certificate
+ * @param isOfApiServer selects requests that only clients send that verify the certificate
  */
-export function createLeafUse(path: string) {
+export function createLeafUse(isOfApiServer: (request: IncomingMessage) => boolean) {
   const used = new WeakMap<object, string | undefined>();
   let server: Server | null = null;
   let latest: string | undefined;
@@ -34,8 +34,7 @@ export function createLeafUse(path: string) {
     around:
       (handler: RequestListener): RequestListener =>
       (request, response) => {
-        // The API server appends its time-out as a query.
-        if (request.url?.split('?', 1)[0] === path) {
+        if (isOfApiServer(request)) {
           // A review that another replica has handed over is not over a connection of the API server.
           if (used.get(request.socket) === latest) isUsed ||= request.headers[HANDED_OVER] === undefined;
           else response.setHeader('Connection', 'close');

@@ -1,67 +1,32 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
+import { agentNameOf } from '../../core/injection/agent-name.ts';
+import { ANNOTATIONS } from '../../core/injection/annotations.ts';
 import { decide, type Decision } from '../../core/injection/decide.ts';
 import { inject } from '../../core/injection/inject.ts';
 import { parseReview, type PodReview } from '../../core/injection/parse-review.ts';
 import { patchBetween } from '../../core/injection/patch.ts';
 import type { Pod } from '../../core/injection/pod.ts';
-import type { InjectionSettings } from '../../core/injection/settings.ts';
-import type { JsonSchema } from '../../core/untrusted/json-schema.ts';
+import { withMinimumMode, type InjectionSettings } from '../../core/injection/settings.ts';
+import type { PolicyMode } from '../../core/shapes/values.ts';
 import { jsonBody, type Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { WebhookContext } from '../context.ts';
-
-/** The largest request that a Kubernetes API server accepts, in bytes; webhook/any-pod.apiserver.test.ts checks it. */
-export const API_SERVER_LIMIT = 3 * 2 ** 20;
-/**
- * A review escapes `<`, `>` and `&` to six bytes each, and repeats the names of a pod's lists in `managedFields`. The pod
- * of a larger review would not be injected.
- */
-export const BODY_LIMIT = 2 * 6 * API_SERVER_LIMIT;
-export const MUTATE_PATH = '/mutate/pod';
-
-/** The type of the Kubernetes API describes both directions. */
-const ADMISSION_REVIEW: JsonSchema = {
-  description: 'AdmissionReview of admission.k8s.io/v1.',
-  type: 'object',
-  required: ['apiVersion', 'kind'],
-  properties: {
-    apiVersion: { type: 'string', const: 'admission.k8s.io/v1' },
-    kind: { type: 'string', const: 'AdmissionReview' },
-    request: { type: 'object' },
-    response: { type: 'object' },
-  },
-};
-
-/** `response` of an AdmissionReview. */
-type ReviewResponse = { uid: string; allowed: boolean } & Record<string, unknown>;
+import {
+  ADMISSION_REVIEW,
+  BODY_LIMIT,
+  MUTATE_PATH,
+  rejected,
+  send,
+  type Measure,
+  type ReviewResponse,
+} from './reviews.ts';
 
 /** Responds to admission reviews and counts them. */
-export function createReviews(context: WebhookContext) {
-  const { clock, metrics } = context;
+export function createReviews(context: WebhookContext, measure: Measure) {
   const count = decisionMetrics(context);
-  const requests = metrics.counter(
-    'controller_runtime_webhook_requests_total',
-    'Admission requests by status code.',
-  );
-  // A rate over a series that starts with the first failure would miss that failure.
-  for (const code of ['200', '500', '503']) requests.add({ webhook: MUTATE_PATH, code }, 0);
-  const latency = metrics.histogram(
-    'controller_runtime_webhook_latency_seconds',
-    'Time to respond to an admission request.',
-    [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
-  );
   return {
-    /** Counts the request when its response is closed. */
-    begin(request: IncomingMessage, response: ServerResponse): void {
-      const started = clock.monotonicMs();
-      response.once('close', () => {
-        // After an incomplete body no response is delivered.
-        const code = request.complete || response.headersSent ? response.statusCode : 400;
-        requests.add({ webhook: MUTATE_PATH, code: String(code) });
-        latency.observe((clock.monotonicMs() - started) / 1000, { webhook: MUTATE_PATH });
-      });
-    },
+    begin: measure(MUTATE_PATH),
     /** `body`: an AdmissionReview. Throws a Problem for an invalid body, and while no CA exists. */
     answer(body: unknown, response: ServerResponse): void {
       const parsed = parseReview(body);
@@ -103,30 +68,30 @@ export function mutateRoutes(reviews: Reviews): Route[] {
 }
 
 function answerTo(review: PodReview, context: WebhookContext, count: CountDecision): ReviewResponse {
-  const settings = context.settings();
+  const installed = context.settings();
   // The guard policy then rejects the pod and reports that the injector did not answer.
-  if (settings === null) throw new Problem(503, context.unready() ?? 'this process is not ready');
+  if (installed === null) throw new Problem(503, context.unready() ?? 'this process is not ready');
   const { uid, pod } = review;
   if (pod === null) return { uid, allowed: true };
+  const settings = withMinimumMode(installed, minimumModeFor(review, pod, context));
   const decision = decide(pod, settings);
   count(review, decision);
   logDecision(context, review, decision);
   return responseOf(uid, pod, decision, settings);
 }
 
-/** Sends head and body together; Node computes the length of the text. */
-function send(response: ServerResponse, result: ReviewResponse): void {
-  response.setHeader('Content-Type', 'application/json; charset=utf-8');
-  response.end(
-    JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: result }),
-  );
+/** The organisation rules may require a stricter mode in the namespace. */
+function minimumModeFor({ namespace }: PodReview, { metadata }: Pod, context: WebhookContext): PolicyMode {
+  const { organisation } = context;
+  const { name } = agentNameOf(metadata ?? {}, metadata?.annotations?.[ANNOTATIONS.agentName.name]);
+  return organisation === null ? 'off' : organisation.minimumMode(namespace, name);
 }
 
 function responseOf(uid: string, pod: Pod, decision: Decision, settings: InjectionSettings): ReviewResponse {
   if (decision.action === 'skip') return { uid, allowed: true };
   if (decision.action === 'refuse') {
     const message = decision.rejections.map((rejection) => rejection.message).join('; ');
-    return { uid, allowed: false, status: { status: 'Failure', code: 422, reason: 'Invalid', message } };
+    return rejected(uid, message);
   }
   const patch = patchBetween(pod, inject(pod, decision, settings));
   return {
