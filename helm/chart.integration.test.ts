@@ -471,6 +471,26 @@ test('the chart and the package have the same version', () => {
     expect(crds.map(({ metadata }) => metadata.annotations?.['helm.sh/resource-policy'])).toEqual(policies);
   });
 
+  test('the check of written manifests can be switched off', async () => {
+    const [on, off] = [await render<Rendered>(), await render<Rendered>('organisation.enabled=false')];
+    const partsOf = (objects: Rendered[]) => ({
+      configurations: objects.filter(({ kind }) => kind === 'ValidatingWebhookConfiguration').length,
+      variable: containersOf(objects)
+        .find(({ name }) => name === 'webhook')
+        ?.env?.find(({ name }) => name === 'MANIFEST_CONFIGURATION')?.value,
+      resources: find(objects, 'ClusterRole', 'agent-compliance-webhook').rules?.flatMap(
+        ({ resources }) => resources,
+      ),
+    });
+    const always = ['mutatingwebhookconfigurations', 'validatingadmissionpolicies'];
+    const [mutating, policies] = always;
+    expect(partsOf(on)).toEqual({
+      ...{ configurations: 1, variable: 'agent-compliance-manifests' },
+      resources: [mutating, 'validatingwebhookconfigurations', 'agentpolicies', 'namespaces', policies],
+    });
+    expect(partsOf(off)).toEqual({ configurations: 0, variable: undefined, resources: always });
+  });
+
   test("the operator has exactly the permissions that the operator's tests use", async () => {
     const { cluster, organisation, retry, canary, namespace } = OPERATOR_PERMISSIONS;
     const whole = await render<Rendered>();
@@ -482,9 +502,8 @@ test('the chart and the package have the same version', () => {
       metadata: { namespace: 'platform-canary' },
       rules: canary.account,
     });
-    const off = ['operator.wakeControllers', 'canary.enabled', 'organisation.enabled'];
-    const bare = await render<Rendered>(...off.map((value) => `${value}=false`));
-    expect(rulesOf(bare, 'ClusterRole')).toEqual(cluster);
+    const bare = await render<Rendered>('operator.wakeControllers=false', 'canary.enabled=false');
+    expect(rulesOf(bare, 'ClusterRole')).toEqual([...cluster, ...organisation]);
     expect(rulesOf(bare, 'Role')).toEqual(namespace);
     expect(bare.filter(({ metadata }) => metadata.name.endsWith('-canary'))).toEqual([]);
     const env = containersOf(bare).find(({ name }) => name === 'operator')?.env;

@@ -60,7 +60,9 @@ export class OrganisationRules implements RuleSource {
   }
 
   policies(): readonly AgentPolicy[] | null {
-    return this.#policies.isSynced() && this.#namespaces.isSynced() ? this.#all().policies : null;
+    // A policy that was ignored for lack of memory must not count as none.
+    const isComplete = this.#policies.isSynced() && this.#policies.fullNamespaces.size === 0;
+    return isComplete && this.#namespaces.isSynced() ? this.#all().policies : null;
   }
 
   invalid(): readonly NotJudged[] {

@@ -23,7 +23,7 @@ export const OPERATOR_PERMISSIONS = {
     { apiGroups: ['platform.io'], resources: ['agentobservations/status'], verbs: ['patch'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch', 'create', 'patch'] },
   ],
-  /** Only with the organisation rules. */
+  /** For the status of AgentPolicies. */
   organisation: [
     { apiGroups: ['platform.io'], resources: ['agentpolicies'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: ['platform.io'], resources: ['agentpolicies/status'], verbs: ['patch'] },

@@ -47,6 +47,24 @@ const UNUSED: readonly Unused[] = [
     why: 'increments the count of a stored Event that repeats, instead of creating another Event',
   },
   {
+    permission: 'webhook get namespaces',
+    used: 'sometimes',
+    why: 'reads the labels of a namespace that the watch has not delivered yet, in webhook/manifests.apiserver.test.ts',
+  },
+  ...['get', 'list', 'watch'].map(
+    (verb) =>
+      ({
+        permission: `operator ${verb} platform.io/agentpolicies`,
+        used: 'sometimes',
+        why: 'reads the AgentPolicies whose status it writes',
+      }) as const,
+  ),
+  {
+    permission: 'operator patch platform.io/agentpolicies/status',
+    used: 'sometimes',
+    why: 'writes the status of an AgentPolicy, if a suite has one',
+  },
+  {
     permission:
       'webhook get admissionregistration.k8s.io/validatingadmissionpolicies agent-compliance-canary',
     used: 'never',

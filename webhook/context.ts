@@ -14,13 +14,13 @@ export interface WebhookContext {
   /** null until a CA exists for the sidecars. */
   settings(): InjectionSettings | null;
   /** null: the organisation rules are not enabled. */
-  organisation: OrganisationRules | null;
+  organisation: OrganisationGate | null;
   /** null: this process is ready; otherwise the reason, for `/readyz`. */
   unready(): string | null;
 }
 
 /** The rules of the organisation. */
-export interface OrganisationRules {
+export interface OrganisationGate {
   /** The reply to the writer of a manifest. Throws a Problem while the rules are not known. `signal`: the writer no longer waits. */
   review(review: ManifestReview, signal: AbortSignal): Promise<GateReply>;
   /** The weakest policy mode of the pods of an agent. */

@@ -15,8 +15,7 @@ import { CertificateManager } from './certificates/certificate-manager.ts';
 import { createLeafUse, type LeafUse } from './certificates/leaf-use.ts';
 import { ownReplicaOf, type WebhookConfig } from './config.ts';
 import { Handover, type HandoverOptions } from './handover.ts';
-import { ManifestGate } from './organisation/gate.ts';
-import type { PolicySources } from './organisation/policies.ts';
+import { ManifestGate, type GateSources } from './organisation/gate.ts';
 import { isReview } from './routes/reviews.ts';
 
 /** Time for requests in flight after the stop signal. The API server waits no longer than its time-out. */
@@ -84,7 +83,7 @@ export async function startWebhook(
 }
 
 /** null: the organisation rules are not applied. */
-const organisationOf = (config: WebhookConfig, sources: PolicySources): ManifestGate | null =>
+const organisationOf = (config: WebhookConfig, sources: GateSources): ManifestGate | null =>
   config.MANIFEST_CONFIGURATION === null ? null : new ManifestGate(sources);
 
 /** What this process shares with the other replicas through their Secret. */

@@ -2,6 +2,7 @@ import type { ManifestReview } from '../../core/injection/parse-review.ts';
 import {
   gateReply,
   MAX_JUDGED_BYTES,
+  minimumModeOf,
   policiesAt,
   UNJUDGED,
   type GateReply,
@@ -9,64 +10,92 @@ import {
 import { expressionsFor, expressionVariables } from '../../core/organisation/judge.ts';
 import type { AgentPolicy } from '../../core/organisation/finding.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
+import { onOneLine } from '../../core/untrusted/on-one-line.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { getObject } from '../../kube/objects.ts';
+import { OrganisationRules } from '../../kube/organisation-rules.ts';
+import { NAMESPACES } from '../../kube/resources.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import { ManifestWorker } from '../../runtime/manifest-worker.ts';
 import { Problem } from '../../runtime/problem.ts';
+import type { OrganisationGate } from '../context.ts';
 import { FairQueue } from './fair-queue.ts';
-import type { OrganisationRules } from '../context.ts';
-import { Policies, type NamespaceRules, type PolicySources } from './policies.ts';
 
 /** Manifests that wait, of at most 64 KiB each. */
 const MAX_WAITING = 200;
 
+export interface GateSources {
+  client: KubeClient;
+  logger: Logger;
+  clock: Clock;
+}
+
 /** Compares manifests with the rules of the organisation before they are written. */
-export class ManifestGate implements OrganisationRules {
-  readonly #policies: Policies;
+export class ManifestGate implements OrganisationGate {
+  readonly #sources: GateSources;
+  readonly #rules: OrganisationRules;
   readonly #worker: ManifestWorker;
-  readonly #clock: Clock;
   readonly #queue = new FairQueue(MAX_WAITING);
 
-  constructor(sources: PolicySources, worker = new ManifestWorker()) {
-    this.#policies = new Policies(sources);
+  constructor(sources: GateSources, worker = new ManifestWorker()) {
+    this.#sources = sources;
+    this.#rules = new OrganisationRules(sources);
     this.#worker = worker;
-    this.#clock = sources.clock;
   }
 
   start(): void {
-    this.#policies.start();
+    this.#rules.start();
   }
 
   async close(): Promise<void> {
-    await this.#policies.close();
+    await this.#rules.close();
     await this.#worker.close();
   }
 
   /** Resolves when the rules and the namespaces are known. */
   synced(): Promise<void> {
-    return this.#policies.synced();
+    return this.#rules.synced();
   }
 
+  /** `off` while the rules, or the labels of the namespace, are not known: pods are still injected. */
   minimumMode(namespace: string, agent: string): PolicyMode {
-    return this.#policies.minimumMode(namespace, agent);
+    const at = this.#sources.clock.now();
+    const labels = this.#rules.labelsOf(namespace);
+    return minimumModeOf(this.#rules.policies() ?? [], { namespace, labels, names: [agent], at });
   }
 
   /** Throws a Problem if the manifest cannot be judged now. `signal`: the writer no longer waits. */
   async review(review: ManifestReview, signal: AbortSignal): Promise<GateReply> {
     const { namespace, text, isBinary } = review;
     if (text === null && !isBinary) return { denied: null, warnings: [] };
-    const rules = await this.#policies.of(namespace);
-    const warnings = rules.invalid.map(
-      (name) => `organisation rules of ${name} were not judged: the AgentPolicy is invalid`,
-    );
-    const policies = policiesAt(rules.policies, 'manifest', rules);
+    const known = this.#rules.policies();
+    // The API server then rejects the write. The process is ready without policies, because it injects pods.
+    if (known === null) throw new Problem(500, 'the AgentPolicies are not known yet; try again');
+    const warnings = this.#rules
+      .invalid()
+      .map(({ policy, reason }) =>
+        onOneLine(`organisation rules of ${policy} were not judged: ${reason}`, 500),
+      );
+    const labels = known.length === 0 ? {} : await this.#labelsOf(namespace);
+    const policies = policiesAt(known, 'manifest', { labels });
     if (policies.length === 0) return { denied: null, warnings };
-    const reply = await this.#reply(review, { ...rules, policies }, signal);
+    const reply = await this.#reply(review, { policies, labels }, signal);
     return { ...reply, warnings: [...warnings, ...reply.warnings] };
+  }
+
+  /** A namespace that was created a moment ago may not have arrived. */
+  async #labelsOf(namespace: string): Promise<Readonly<Record<string, string>>> {
+    const known = this.#rules.labelsOf(namespace);
+    if (known !== null) return known;
+    const found = await getObject(this.#sources.client, NAMESPACES, { name: namespace, only: 'metadata' });
+    if (found === null) throw new Problem(500, `the namespace ${namespace} does not exist`);
+    return found.metadata.labels ?? {};
   }
 
   async #reply(
     { namespace, text, isBinary }: ManifestReview,
-    { policies, labels }: Omit<NamespaceRules, 'invalid'>,
+    { policies, labels }: { policies: AgentPolicy[]; labels: Readonly<Record<string, string>> },
     signal: AbortSignal,
   ): Promise<GateReply> {
     if (isBinary || text === null) return unjudged(policies, UNJUDGED.binary);
@@ -84,7 +113,7 @@ export class ManifestGate implements OrganisationRules {
         manifest,
         names: [name],
         observation: null,
-        at: this.#clock.now(),
+        at: this.#sources.clock.now(),
       };
       const expressions = expressionsFor(policies, subject);
       const results = await this.#worker.evaluateAll(expressions, expressionVariables(subject));
