@@ -19,7 +19,7 @@ import { silentLogger, type Logger } from '../../runtime/logger.ts';
 import { optedInPod } from '../../testing/cluster/pods.ts';
 import { IN_SOAK } from '../../testing/time/real-time.ts';
 import { startTcpBalancer, type TcpBalancer } from '../../testing/http/tcp-balancer.ts';
-import { WebhookCluster } from '../../testing/cluster/webhook-cluster.ts';
+import { MANIFEST_CONFIGURATION, WebhookCluster } from '../../testing/cluster/webhook-cluster.ts';
 import { readConfig } from '../config.ts';
 import { startWebhook, type Webhook } from '../start.ts';
 import { TIMING } from './advance.ts';
@@ -60,6 +60,7 @@ const PAUSE_MS = IN_SOAK ? 0 : 50;
     const env = {
       SIDECAR_IMAGE: 'registry.example/agent-compliance/sidecar:0.1.0',
       KUBECONFIG: cluster.kubeconfig,
+      MANIFEST_CONFIGURATION,
     };
     const config = readConfig(env);
     if (!config.ok) throw new Error(JSON.stringify(config.problems));
@@ -73,7 +74,18 @@ const PAUSE_MS = IN_SOAK ? 0 : 50;
     await mountControlPlaneSecret();
     await serveControlPlane();
     await cluster.pointTo(service.port);
+    await cluster.pointManifestsTo(service.port);
+    while (!(await writeManifest()).ok) await sleep(POLL_MS);
   });
+
+  /** As a dry run; without AgentPolicies every manifest is accepted. */
+  const writeManifest = () =>
+    cluster.client.send({
+      method: 'POST',
+      path: '/api/v1/namespaces/team/configmaps',
+      query: { dryRun: 'All' },
+      body: { metadata: { name: 'manifest' }, data: { 'agent.yaml': 'any' } },
+    });
 
   afterAll(async () => {
     stopped.abort();
@@ -195,7 +207,7 @@ const PAUSE_MS = IN_SOAK ? 0 : 50;
   const rotations = () => steps.filter((step) => step === 'retire-previous').length;
 
   test(
-    `${ROTATIONS} times: no pod is rejected, and every pod can report to the control plane`,
+    `${ROTATIONS} times: no pod and no manifest is rejected, and every pod can report to the control plane`,
     async () => {
       const wrong: unknown[] = [];
       const trusts = new Set<string>();
@@ -214,6 +226,8 @@ const PAUSE_MS = IN_SOAK ? 0 : 50;
           const pod = answer.ok ? answer.body : null;
           if (pod?.spec.initContainers?.[0]?.name !== SIDECAR_CONTAINER) wrong.push(answer);
           created += 1;
+          const written = await writeManifest();
+          if (!written.ok) wrong.push(written);
           if (pod === null) continue;
           const current = { ca: caOf(pod), since };
           trusts.add(current.ca);
