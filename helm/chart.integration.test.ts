@@ -492,18 +492,18 @@ test('the chart and the package have the same version', () => {
   });
 
   test("the operator has exactly the permissions that the operator's tests use", async () => {
-    const { cluster, organisation, retry, canary, namespace } = OPERATOR_PERMISSIONS;
+    const { cluster, retry, canary, namespace } = OPERATOR_PERMISSIONS;
     const whole = await render<Rendered>();
     const rulesOf = (objects: Rendered[], kind: string) =>
       find(objects, kind, 'agent-compliance-operator').rules;
-    expect(rulesOf(whole, 'ClusterRole')).toEqual([...cluster, ...organisation, ...retry, ...canary.cluster]);
+    expect(rulesOf(whole, 'ClusterRole')).toEqual([...cluster, ...retry, ...canary.cluster]);
     expect(rulesOf(whole, 'Role')).toEqual([...namespace, ...canary.namespace]);
     expect(find(whole, 'Role', 'agent-compliance-canary')).toMatchObject({
       metadata: { namespace: 'platform-canary' },
       rules: canary.account,
     });
     const bare = await render<Rendered>('operator.wakeControllers=false', 'canary.enabled=false');
-    expect(rulesOf(bare, 'ClusterRole')).toEqual([...cluster, ...organisation]);
+    expect(rulesOf(bare, 'ClusterRole')).toEqual([...cluster]);
     expect(rulesOf(bare, 'Role')).toEqual(namespace);
     expect(bare.filter(({ metadata }) => metadata.name.endsWith('-canary'))).toEqual([]);
     const env = containersOf(bare).find(({ name }) => name === 'operator')?.env;

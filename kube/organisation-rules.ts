@@ -1,5 +1,6 @@
 import type { AgentPolicy, RuleSource } from '../core/organisation/finding.ts';
 import { parsePolicy } from '../core/organisation/parse-policy.ts';
+import type { AgentPolicyStatus } from '../core/shapes/agent-policy.ts';
 import type { NotJudged } from '../core/shapes/organisation.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -57,6 +58,14 @@ export class OrganisationRules implements RuleSource {
   /** Resolves when both lists are known. */
   async synced(): Promise<void> {
     await Promise.all([this.#policies.synced(), this.#namespaces.synced()]);
+  }
+
+  /** The objects behind the policies, also those that are not valid. */
+  objects(): { name: string; generation: number | undefined; status: AgentPolicyStatus | undefined }[] {
+    return this.#policies.list().map(({ metadata: { name, generation }, ...object }) => ({
+      ...{ name, generation },
+      status: (object as { status?: AgentPolicyStatus }).status,
+    }));
   }
 
   policies(): readonly AgentPolicy[] | null {

@@ -4,7 +4,9 @@ import type { AgentObservation } from '../core/observation/observation.ts';
 import type { ObservationStatus } from '../core/shapes/observation.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { AGENT_OBSERVATIONS, parseKey } from '../kube/resources.ts';
+import { OrganisationRules } from '../kube/organisation-rules.ts';
 import { StatusWriter } from '../kube/status-writer.ts';
+import { ManifestWorker } from '../runtime/manifest-worker.ts';
 import { KnownCas } from '../runtime/known-cas.ts';
 import { AgentController } from './agents/controller.ts';
 import { createFailedMounts } from './agents/failed-mounts.ts';
@@ -13,6 +15,7 @@ import { FIELD_MANAGER } from './agents/reconcile-agent.ts';
 import { namespacesWithoutInjection, installedOf, minimumOf } from './config.ts';
 import { createInformers } from './informers.ts';
 import { createInjectorWatch, type InjectorWatchParts } from './injector-watch.ts';
+import { PolicyStatuses } from './organisation/policy-statuses.ts';
 import { mirrorSettings } from './remote/config.ts';
 import { Mirror } from './remote/mirror.ts';
 import { queueLabels, workObserver } from './reconcile-metrics.ts';
@@ -63,6 +66,9 @@ export function createContext(parts: ContextParts) {
   });
   const onMisfit = (key: string) => agents.reconcile(key);
   const injectorWatch = createInjectorWatch({ ...parts, events, observe, onMisfit });
+  const rules = new OrganisationRules({ client, clock, logger });
+  const worker = new ManifestWorker();
+  const policies = new PolicyStatuses({ client, clock, logger, metrics, rules, worker, allObservations });
   const mirror = new Mirror({ ...parts, statusWriter, allObservations, ...mirrorSettings(config) });
   metrics.gauge('workqueue_depth', 'Current depth of workqueue by workqueue and priority', () =>
     [...agents.depths(), ...injectorWatch.depths()].map(({ queue, depth }) => ({
@@ -75,6 +81,7 @@ export function createContext(parts: ContextParts) {
   const identity = `${podName}_${randomBytes(4).toString('hex')}`;
   return {
     ...{ client, clock, logger, metrics, identity, events, informers, agents, injectorWatch, mirror },
+    ...{ rules, worker, policies },
     mounts: mounts.informer,
   };
 }

@@ -64,9 +64,10 @@ export function withoutLeaderElection(context: OperatorContext): Leadership {
 }
 
 async function lead(
-  { agents, injectorWatch, mirror, events, clock }: OperatorContext,
+  { agents, injectorWatch, mirror, policies, events, clock }: OperatorContext,
   signal: AbortSignal,
 ): Promise<void> {
-  await Promise.all([agents.run(signal), injectorWatch.run(signal), mirror.run(signal)]);
+  const parts = [agents, injectorWatch, mirror, policies];
+  await Promise.all(parts.map((part) => part.run(signal)));
   await Promise.race([events.flush(), clock.sleep(FLUSH_MS)]);
 }

@@ -16,6 +16,7 @@ import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk, getObject, listObjects } from '../kube/objects.ts';
 import {
   AGENT_OBSERVATIONS,
+  AGENT_POLICIES,
   apiVersionOf,
   collectionPath,
   CRON_JOBS,
@@ -33,6 +34,8 @@ import { StatusWriter } from '../kube/status-writer.ts';
 import type { Pod } from '../kube/types.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { installedOf } from './config.ts';
+import type { AgentPolicyStatus } from '../core/shapes/agent-policy.ts';
+import type { OrganisationFinding, OrganisationStatus } from '../core/shapes/organisation.ts';
 import { OPERATOR_PERMISSIONS } from './permissions.ts';
 import { apiAudit, permissionsOf } from '../testing/cluster/api-audit.ts';
 import { reportedInstance } from '../testing/fleet/fleet.ts';
@@ -83,11 +86,12 @@ const template = (agent: string, extra: object = {}) => ({
   beforeAll(async () => {
     control = await startControlPlane({ controllers: true, apiServerArgs: audit.args });
     client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
-    const crd: unknown = parse(
-      readFileSync(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
-    );
     const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-    expectOk(await client.send({ method: 'POST', path, body: crd }));
+    for (const plural of ['agentobservations', 'agentpolicies']) {
+      const file = join(import.meta.dirname, `../crds/${plural}.yaml`);
+      const crd: unknown = parse(readFileSync(file, 'utf8'));
+      expectOk(await client.send({ method: 'POST', path, body: crd }));
+    }
     await until(
       'the CRD',
       async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
@@ -274,7 +278,12 @@ const template = (agent: string, extra: object = {}) => ({
   }
 
   /** Writes the status that the control plane writes for a heartbeat. */
-  async function report(name: string, pod: Pod, change: Partial<InstanceStatus> = {}): Promise<void> {
+  async function report(
+    name: string,
+    pod: Pod,
+    change: Partial<InstanceStatus> = {},
+    organisation?: OrganisationStatus,
+  ): Promise<void> {
     const writer = new StatusWriter<AgentObservation, ObservationStatus>({
       client,
       resource: AGENT_OBSERVATIONS,
@@ -291,6 +300,7 @@ const template = (agent: string, extra: object = {}) => ({
             instance,
           ],
           lastChecked: instance.lastHeartbeat,
+          ...(organisation && { organisation }),
         },
         at,
         contextOf(current),
@@ -311,6 +321,7 @@ const template = (agent: string, extra: object = {}) => ({
       .sort();
     expect(shown).toEqual([
       ['AgentReachable', 'Unknown', 'NotReporting'],
+      ['Allowed', 'Unknown', 'NotReporting'],
       ['Compliant', 'Unknown', 'NotReporting'],
       ['Conflict', 'False', 'OneWorkload'],
       ['Injected', 'True', 'SidecarPresent'],
@@ -944,6 +955,52 @@ const template = (agent: string, extra: object = {}) => ({
   test('is ready after its caches are synced', async () => {
     await until('readiness', async () => (await fetch(`http://127.0.0.1:${operator!.port}/readyz`)).ok);
     expect((await fetch(`http://127.0.0.1:${operator!.port}/livez`)).status).toBe(200);
+  });
+
+  test('writes what became of an AgentPolicy, and an Event for an agent that breaks it', async () => {
+    const rule = (id: string, check: object) => ({ id, action: 'Deny', ...check });
+    const policyOf = (name: string, ...rules: object[]) =>
+      post(collectionPath(AGENT_POLICIES), {
+        ...{ apiVersion: 'platform.io/v1', kind: 'AgentPolicy', metadata: { name: `${namespace}-${name}` } },
+        spec: {
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+          rules,
+        },
+      });
+    await policyOf('good', rule('models', { models: { allowed: ['openai/*'] } }));
+    await policyOf('bad', rule('text', { expression: 'a ++ b' }));
+    await deploy('x');
+    await settled('x');
+    const [pod] = await until('the pod', async () => (await podsOf('x')).length === 1 && podsOf('x'));
+    const message = 'model anthropic/claude is not one of openai/*';
+    const broken = {
+      policy: `${namespace}-good`,
+      rule: 'models',
+      severity: 'high' as const,
+      action: 'Deny' as const,
+      ...{ path: 'spec.model.id', message },
+    } satisfies OrganisationFinding;
+    const about = { judgedAt: '2026-11-28T12:00:00Z', manifestHash: 'a', brokenTotal: 1, notJudged: [] };
+    await report('x', pod!, {}, { ...about, broken: [broken] });
+    const statusOfPolicy = async (name: string): Promise<AgentPolicyStatus | undefined> => {
+      const path = objectPath(AGENT_POLICIES, { name: `${namespace}-${name}` });
+      const { status } = expectOk(await client.send<{ status?: AgentPolicyStatus }>({ method: 'GET', path }));
+      return status;
+    };
+    await until('the status', async () => (await statusOfPolicy('good'))?.broken === 1);
+    expect(await statusOfPolicy('good')).toMatchObject({
+      agents: 1,
+      rules: [{ id: 'models', enforcedAt: ['ci', 'manifest', 'start', 'runtime', 'lanes'], broken: 1 }],
+      conditions: [{ type: 'Accepted', status: 'True', reason: 'Accepted', observedGeneration: 1 }],
+    });
+    await until('the other one', async () => (await statusOfPolicy('bad'))?.conditions !== undefined);
+    expect((await statusOfPolicy('bad'))?.conditions).toMatchObject([
+      {
+        ...{ type: 'Accepted', status: 'False', reason: 'InvalidExpression' },
+        message: expect.stringContaining('rule text: '),
+      },
+    ]);
+    await until('the Event', async () => (await eventsOn('Deployment')).includes('Warning NotAllowed'));
   });
 
   test('uses all of its permissions and no others', () => {

@@ -21,12 +21,10 @@ export const OPERATOR_PERMISSIONS = {
       verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
     },
     { apiGroups: ['platform.io'], resources: ['agentobservations/status'], verbs: ['patch'] },
-    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch', 'create', 'patch'] },
-  ],
-  /** For the status of AgentPolicies. */
-  organisation: [
-    { apiGroups: ['platform.io'], resources: ['agentpolicies'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['platform.io'], resources: ['agentpolicies'], verbs: ['list', 'watch'] },
     { apiGroups: ['platform.io'], resources: ['agentpolicies/status'], verbs: ['patch'] },
+    { apiGroups: [''], resources: ['namespaces'], verbs: ['list', 'watch'] },
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch', 'create', 'patch'] },
   ],
   /** Only with WAKE_CONTROLLERS. */
   retry: [
@@ -77,7 +75,6 @@ export const OPERATOR_PERMISSIONS = {
   ],
 } as const satisfies {
   cluster: readonly PermissionRule[];
-  organisation: readonly PermissionRule[];
   retry: readonly PermissionRule[];
   canary: Record<'cluster' | 'namespace' | 'account', readonly PermissionRule[]>;
   namespace: readonly PermissionRule[];

@@ -39,7 +39,7 @@ export async function startOperator(
   const client = new KubeClient({ ...clientOptions, mayWrite: () => leadership.isLeader() });
   const parts = { config, namespace, access, client, clock, logger, metrics, informerTiming };
   const context = createContext(parts);
-  const { injectorWatch, mounts } = context;
+  const { injectorWatch, mounts, rules, worker } = context;
   const leadership: Leadership = config.LEADER_ELECT
     ? withLeaderElection(context, namespace, clientOptions)
     : withoutLeaderElection(context);
@@ -55,13 +55,14 @@ export async function startOperator(
   for (const informer of informers) informer.start();
   mounts.start();
   injectorWatch.start();
+  rules.start();
   void leadWhenSynced(context, leadership);
   logger.info('listening', { port: listener.port });
   return {
     port: listener.port,
     async close() {
       await leadership.close();
-      await Promise.all([...informers, mounts, injectorWatch].map((each) => each.close()));
+      await Promise.all([...informers, mounts, injectorWatch, rules, worker].map((each) => each.close()));
       await listener.close();
       await client.close();
     },

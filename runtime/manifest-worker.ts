@@ -15,6 +15,7 @@ const MAX_WAITING = 500;
 export type Job =
   | { kind: 'parse'; text: string }
   | { kind: 'judge'; of: Parameters<typeof judge> }
+  | { kind: 'syntax'; expression: string }
   | { kind: 'expression'; expression: string; variables: Record<string, unknown> };
 
 interface Waiting {
@@ -60,6 +61,12 @@ export class ManifestWorker {
     const result = await this.#run({ kind: 'expression', expression, variables });
     if (result !== STOPPED) return result as ExpressionResult;
     return { error: `it needs more than ${EXPRESSION_MS} ms or too much memory` };
+  }
+
+  /** Why an expression cannot be parsed; null: it can. */
+  async syntaxError(expression: string): Promise<string | null> {
+    const result = await this.#run({ kind: 'syntax', expression });
+    return result === STOPPED ? 'it takes too long to parse' : (result as string | null);
   }
 
   /** The results of several expressions. */

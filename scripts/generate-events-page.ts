@@ -50,6 +50,10 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     object: `${AGENT}, ${WORKLOAD}`,
     when: 'The condition `ManifestValid` is False. Once per text; the note is the message of the condition.',
   },
+  NotAllowed: {
+    object: `${AGENT}, ${WORKLOAD}`,
+    when: 'The condition `Allowed` is False. Once per text; the note is the message of the condition.',
+  },
   SidecarOutOfMemory: {
     object: `${AGENT}, ${WORKLOAD}`,
     when: 'The condition `SidecarFits` became False with the reason `OutOfMemory`.',

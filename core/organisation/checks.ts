@@ -9,7 +9,8 @@ import type { Check, Problem, Subject } from './finding.ts';
 import { allowsHost, allowsModel, toolProblem } from './names.ts';
 import { matches } from './pattern.ts';
 
-const OF_MANIFEST: readonly Place[] = ['ci', 'manifest', 'start', 'runtime'];
+/** The places of a check that needs only the manifest. */
+export const OF_MANIFEST: readonly Place[] = ['ci', 'manifest', 'start', 'runtime'];
 
 /** The checks. `expression` is evaluated elsewhere, because its language needs a process of its own. */
 export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K> } = {

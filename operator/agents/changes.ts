@@ -83,6 +83,11 @@ const WARNINGS = [
     },
   },
   {
+    condition: 'Allowed',
+    keyOf: ({ status, message }: Condition) => (status === 'False' ? message : null),
+    note: { type: 'Warning', action: 'Judge', reason: 'NotAllowed' },
+  },
+  {
     condition: 'SidecarFits',
     keyOf: ({ reason }: Condition) => (reason === OUT_OF_MEMORY ? reason : null),
     note: { type: 'Warning', action: 'Run', reason: 'SidecarOutOfMemory' },

@@ -16,6 +16,7 @@ const CONDITIONS = [
   'Routed',
   'PolicyLoaded',
   'ManifestValid',
+  'Allowed',
   'SidecarFits',
 ] as const;
 

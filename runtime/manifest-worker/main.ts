@@ -10,6 +10,8 @@ import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import type { Job } from '../manifest-worker.ts';
 
+const MAX_ERROR = 200;
+
 const ENVIRONMENT = celEnv({ funcs: strings });
 
 /** CEL has integers and doubles; a number of JavaScript is a double. */
@@ -29,13 +31,30 @@ function evaluate(expression: string, variables: Record<string, unknown>): Expre
     if (typeof result === 'boolean') return result;
     return { error: isCelError(result) ? result.message : 'the result is not true or false' };
   } catch (error) {
-    return { error: (error as Error).message.slice(0, 200) };
+    return { error: (error as Error).message.slice(0, MAX_ERROR) };
+  }
+}
+
+function syntaxError(expression: string): string | null {
+  try {
+    plan(ENVIRONMENT, parse(expression));
+    return null;
+  } catch (error) {
+    return (error as Error).message.slice(0, MAX_ERROR);
   }
 }
 
 function resultOf(job: Job): unknown {
-  if (job.kind === 'parse') return parseManifest(job.text);
-  return job.kind === 'judge' ? judge(...job.of) : evaluate(job.expression, job.variables);
+  switch (job.kind) {
+    case 'parse':
+      return parseManifest(job.text);
+    case 'judge':
+      return judge(...job.of);
+    case 'syntax':
+      return syntaxError(job.expression);
+    case 'expression':
+      return evaluate(job.expression, job.variables);
+  }
 }
 
 parentPort?.on('message', (job: Job) => parentPort?.postMessage(resultOf(job)));

@@ -1,0 +1,134 @@
+import type { AgentObservation } from '../../core/observation/observation.ts';
+import { conditionAt } from '../../core/observation/condition-table.ts';
+import { policyCounts } from '../../core/organisation/policy-status.ts';
+import type { AgentPolicyStatus } from '../../core/shapes/agent-policy.ts';
+import type { Verdict } from '../../core/shapes/verdict.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { expectOk } from '../../kube/objects.ts';
+import type { OrganisationRules } from '../../kube/organisation-rules.ts';
+import { AGENT_POLICIES, objectPath } from '../../kube/resources.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { describeError, type Logger } from '../../runtime/logger.ts';
+import type { ManifestWorker } from '../../runtime/manifest-worker.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+
+/** How often the statuses are computed. They follow the heartbeats of all agents, so they are not computed per change. */
+const PERIOD_MS = 10_000;
+const MAX_MESSAGE = 500;
+
+export interface PolicyStatusParts {
+  client: KubeClient;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  rules: OrganisationRules;
+  worker: ManifestWorker;
+  allObservations: () => readonly AgentObservation[];
+}
+
+/** Writes the status of each AgentPolicy while this process is the leader. */
+export class PolicyStatuses {
+  readonly #parts: PolicyStatusParts;
+  /** By expression: why it cannot be parsed; null: it can. */
+  readonly #expressions = new Map<string, string | null>();
+  #written = new Map<string, AgentPolicyStatus>();
+
+  constructor(parts: PolicyStatusParts) {
+    this.#parts = parts;
+    parts.metrics.gauge(
+      'platform_policy_broken_agents',
+      'Agents that break a rule of an AgentPolicy. Valid on the leader only.',
+      () =>
+        [...this.#written].flatMap(([policy, { rules }]) =>
+          rules.map(({ id: rule, broken }) => ({ labels: { policy, rule }, value: broken })),
+        ),
+    );
+  }
+
+  /** Until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#parts;
+    while (!signal.aborted) {
+      try {
+        await this.#write();
+      } catch (error) {
+        logger.warn('failed to write the status of an agent policy, retrying', {
+          reason: describeError(error),
+        });
+      }
+      await clock.sleep(PERIOD_MS, signal).catch(() => undefined);
+    }
+    this.#written = new Map();
+  }
+
+  async #write(): Promise<void> {
+    const { rules, client } = this.#parts;
+    if (rules.policies() === null) return;
+    const written = new Map<string, AgentPolicyStatus>();
+    for (const { name, generation, status } of rules.objects()) {
+      const wanted = await this.#statusOf(name, generation, status);
+      written.set(name, wanted);
+      if (JSON.stringify(wanted) === JSON.stringify(this.#written.get(name) ?? status)) continue;
+      expectOk(
+        await client.send({
+          method: 'PATCH',
+          path: objectPath(AGENT_POLICIES, { name }, 'status'),
+          contentType: 'application/merge-patch+json',
+          body: { status: wanted },
+        }),
+      );
+    }
+    this.#written = written;
+  }
+
+  async #statusOf(
+    name: string,
+    generation: number | undefined,
+    known: AgentPolicyStatus | undefined,
+  ): Promise<AgentPolicyStatus> {
+    const { rules, allObservations, clock } = this.#parts;
+    const policy = rules.policies()?.find((each) => each.name === name);
+    const agents = allObservations().map(({ metadata: { namespace, name: agent }, status }) => ({
+      ...{ namespace, name: agent, status },
+    }));
+    const counts =
+      policy === undefined ? { agents: 0, broken: 0, rules: [] } : policyCounts(policy, agents, rules);
+    const before = this.#written.get(name) ?? known;
+    const accepted = conditionAt(
+      'Accepted',
+      await this.#accepted(name),
+      before?.conditions ?? [],
+      clock.now(),
+    );
+    return {
+      ...counts,
+      conditions: [{ ...accepted, ...(generation !== undefined && { observedGeneration: generation }) }],
+    };
+  }
+
+  async #accepted(name: string): Promise<Verdict> {
+    const { rules } = this.#parts;
+    const problem = rules.invalid().find(({ policy }) => policy === name);
+    if (problem !== undefined)
+      return { status: 'False', reason: 'Invalid', message: problem.reason.slice(0, MAX_MESSAGE) };
+    const policy = rules.policies()?.find((each) => each.name === name);
+    for (const { id, expression } of policy?.spec.rules ?? []) {
+      const error = expression === undefined ? null : await this.#errorOf(expression);
+      if (error !== null)
+        return {
+          status: 'False',
+          reason: 'InvalidExpression',
+          message: `rule ${id}: ${error}`.slice(0, MAX_MESSAGE),
+        };
+    }
+    return { status: 'True', reason: 'Accepted', message: 'every rule is applied' };
+  }
+
+  async #errorOf(expression: string): Promise<string | null> {
+    const known = this.#expressions.get(expression);
+    if (known !== undefined) return known;
+    const error = await this.#parts.worker.syntaxError(expression);
+    this.#expressions.set(expression, error);
+    return error;
+  }
+}
