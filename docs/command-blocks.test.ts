@@ -30,6 +30,7 @@ const COVERED: Readonly<Record<string, string>> = {
   'docs/guide/audit.md#Evaluate an agent': 'cli/commands/evaluate.test.ts',
   'docs/guide/editors.md': 'cli/mcp.integration.test.ts',
   'docs/guide/enforcement.md': 'core/policy/opa.integration.test.ts',
+  'docs/guide/organisation.md': 'docs/organisation-example.test.ts',
   'docs/guide/frameworks.md#Install the package': 'reporter/package.integration.test.ts',
   'docs/guide/kubernetes.md': IN_CLUSTER,
   'docs/guide/kubernetes.md#Deploy an agent with its own sidecar': 'e2e/generate.test.ts',

@@ -8,6 +8,7 @@ import { publishedSchema, validatorModule } from './generate-manifest-validator.
 import { scaffoldTemplates } from './generate-scaffold-templates.ts';
 import { INSTALL_PAGES, pageWithInstall } from './generate-install.ts';
 import { evidenceReferencePage } from './generate-evidence-page.ts';
+import { organisationReferencePage } from './generate-organisation-page.ts';
 import { complianceReferencePage } from './generate-compliance-page.ts';
 import { rulesReferencePage } from './generate-rules-page.ts';
 import { chartDefaults, chartPage } from './generate-chart-files.ts';
@@ -46,6 +47,7 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/rules.md', content: rulesReferencePage },
   { file: 'docs/reference/compliance.md', content: complianceReferencePage },
   { file: 'docs/reference/evidence.md', content: evidenceReferencePage },
+  { file: 'docs/reference/organisation.md', content: organisationReferencePage },
   { file: 'docs/reference/metrics.md', content: metricsReferencePage },
   { file: 'docs/reference/events.md', content: eventsReferencePage },
   { file: 'docs/reference/log-messages.md', content: logMessagesReferencePage },

@@ -41,6 +41,7 @@ export const SIDEBAR = [
   section('Platform engineer', '/docs/guide/', [
     ['Install on Kubernetes', 'kubernetes'],
     ['GitOps, meshes, managed clusters', 'platforms'],
+    ['Organisation rules', 'organisation'],
     ['Operate', 'operations'],
     ['Dashboard', 'dashboard'],
     ['Alerts', 'alerts'],
@@ -78,6 +79,7 @@ export const SIDEBAR = [
     ['Issues and policy rules', 'rules'],
     ['Compliance rules', 'compliance'],
     ['Evidence', 'evidence'],
+    ['Organisation rules', 'organisation'],
     ['Installation checks', 'checks'],
     ['Measured clients', 'clients'],
   ]),
