@@ -398,6 +398,72 @@ test('an invalid manifest and a missing ConfigMap are named in the observation a
   await kubectl.run('delete', 'deployment', 'broken', 'absent', '--wait=false');
 });
 
+test('a manifest that breaks a rule of the organisation is rejected; if it is older than the rule, its agent does not start until it is corrected', async () => {
+  const forbidden = `${manifestOf('ruled').replace(/^ {2}tools:$/m, '  tools:\n    - name: shell_exec')}`;
+  expect(forbidden).toContain('shell_exec');
+  const policy = {
+    ...{ apiVersion: 'platform.io/v1', kind: 'AgentPolicy', metadata: { name: 'e2e-rules' } },
+    spec: {
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': RESTRICTED } },
+      agents: ['ruled'],
+      rules: [{ id: 'tools', action: 'Deny', tools: { forbidden: ['shell*'] } }],
+    },
+  };
+  const [, deployment] = lingeringDeployment('ruled', image);
+  await kubectl.apply([manifestConfigMap('ruled', forbidden), policy]);
+  await eventually(
+    'the rejection',
+    () =>
+      kubectl.apply([manifestConfigMap('ruled', `${forbidden}# changed\n`)]).then(
+        () => '',
+        (error: unknown) => String(error),
+      ),
+    (text) => text.includes('e2e-rules/tools (high) spec.tools[0].name: tool'),
+  );
+  // The ConfigMap that was written before the rule.
+  await kubectl.run('delete', 'agentpolicy', 'e2e-rules');
+  await eventually(
+    'the write without the rule',
+    () =>
+      kubectl.apply([manifestConfigMap('ruled', forbidden)]).then(
+        () => true,
+        () => false,
+      ),
+    (isWritten) => isWritten,
+  );
+  await kubectl.apply([policy, deployment!]);
+  const { answer } = await eventually(
+    'Allowed of ruled',
+    () => condition('ao', 'ruled', 'Allowed'),
+    (seen) => seen?.status === 'False',
+  );
+  expect(answer).toMatchObject({
+    reason: 'RuleBroken',
+    message: 'e2e-rules/tools: tool shell_exec is forbidden by shell*',
+  });
+  await eventually(
+    'the Event',
+    () => kubectl.run('describe', 'deployment', 'ruled'),
+    (text) => text.includes('NotAllowed'),
+  );
+  const [pod] = (await kubectl.get<Started>('pods', '-l', 'app=ruled')).items;
+  expect(pod?.status.containerStatuses).toMatchObject([{ name: 'agent', started: false }]);
+  await kubectl.apply([manifestConfigMap('ruled', manifestOf('ruled'))]);
+  // A change of the pod makes the kubelet update its volumes at once.
+  await kubectl.run('annotate', 'pods', '-l', 'app=ruled', 'example.com/nudge=1');
+  await readyOf('deploy/ruled');
+  const [same] = (await kubectl.get<Started>('pods', '-l', 'app=ruled')).items;
+  expect(same?.metadata.name).toBe(pod?.metadata.name);
+  await kubectl.run('delete', 'deployment/ruled', 'agentpolicy/e2e-rules', '--wait=false');
+});
+
+interface Started {
+  items: {
+    metadata: { name: string };
+    status: { containerStatuses: { name: string; started: boolean }[] };
+  }[];
+}
+
 describe('with platform.io/otlp', () => {
   const [traceId, callerId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
   const attributes = [
