@@ -171,9 +171,13 @@ describe('reviews of manifests', () => {
     let judged = 0;
     const messages = Array.from({ length: 20 }, () => messageOf(withText(text)).finally(() => (judged += 1)));
     await until(() => Promise.resolve(judged > 0));
-    const pod = await post('/mutate/pod', reviewOf(optedInPod(), 'Pod'));
-    expect(pod.body.response?.allowed).toBe(true);
-    expect(judged).toBeLessThan(10);
+    const before = judged;
+    for (let count = 0; count < 10; count += 1) {
+      const pod = await post('/mutate/pod', reviewOf(optedInPod(), 'Pod'));
+      expect(pod.body.response?.allowed).toBe(true);
+    }
+    // A review that waited for the thread of the manifests would end after a manifest, ten of them after ten.
+    expect(judged - before).toBeLessThan(5);
     expect(new Set(await Promise.all(messages))).toEqual(
       new Set([expect.stringContaining('agent chat breaks 1 organisation rule')]),
     );
