@@ -60,6 +60,7 @@ export const INJECTION_FIELDS = {
   SIDECAR_ALLOWED_IMAGES: imageList,
   ...DEFAULT_FIELDS,
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
+  ORGANISATION_ON_UNKNOWN: oneOf(['start', 'wait'], 'start'),
   PROOF_WRITES: oneOf(['local', 'control-plane'], 'local'),
   LLM_ANALYSIS_SECRET: optionalName('the name of a Secret', isDnsSubdomain),
   LLM_ANALYSIS_SECRET_KEY: withDefault('the key of an entry of a Secret', 'api-key', (raw) =>
@@ -97,6 +98,8 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
   SIDECAR_ALLOWED_IMAGES: 'Additional images that the annotation `platform.io/sidecar-image` may name.',
   ...DEFAULT_SUMMARIES,
   HEARTBEAT_SECONDS: "The sidecar's heartbeat interval in seconds.",
+  ORGANISATION_ON_UNKNOWN:
+    'What an injected sidecar does at its start if the control plane has not compared the manifest with the rules of the organisation within five seconds: start or wait.',
   PROOF_WRITES:
     'Where proofs of injected agents can be written. `local`: at the sidecar or at the control plane. `control-plane`: only at the control plane, with the admin key.',
   LLM_ANALYSIS_SECRET:
@@ -183,6 +186,7 @@ export function injectionSettings(config: InjectionConfig, namespace: string): O
     minimumCompliantGrade: config.POLICY_MINIMUM_COMPLIANT_GRADE,
     minimumCompliantEvidence: config.POLICY_MINIMUM_COMPLIANT_EVIDENCE,
     heartbeatSeconds: config.HEARTBEAT_SECONDS,
+    organisationOnUnknown: config.ORGANISATION_ON_UNKNOWN,
     controlPlaneUrl: `https://${config.CONTROL_PLANE_SERVICE}.${namespace}.svc:${config.CONTROL_PLANE_PORT}`,
     proofWrites: config.PROOF_WRITES,
     llmAnalysis: llmAnalysisOf(config),

@@ -53,6 +53,7 @@ test('requires only the sidecar image', () => {
       OPA_CPU_REQUEST: '10m',
       OPA_CPU_LIMIT: '500m',
       OPA_MEMORY_REQUEST: '96Mi',
+      ORGANISATION_ON_UNKNOWN: 'start',
       OPA_MEMORY_LIMIT: '192Mi',
       POLICY_MODE: 'track',
       POLICY_MINIMUM_MODE: 'off',

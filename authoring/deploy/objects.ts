@@ -55,6 +55,7 @@ const SIDECAR_SETTINGS = {
   imagePullPolicy: 'IfNotPresent',
   engine: 'builtin',
   heartbeatSeconds: 30,
+  organisationOnUnknown: 'start',
   controlPlaneUrl: null,
   proofWrites: 'local',
   ca: null,

@@ -148,6 +148,7 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
     minimumCompliantGrade: 'F',
     minimumCompliantEvidence: 0,
     heartbeatSeconds: flags.heartbeatSeconds,
+    organisationOnUnknown: 'start',
     controlPlaneUrl: flags.platformUrl?.href.replace(/\/$/, '') ?? null,
     proofWrites: 'local',
     llmAnalysis: null,

@@ -35,6 +35,7 @@ type SidecarSettings = Pick<
   | 'imagePullPolicy'
   | 'engine'
   | 'heartbeatSeconds'
+  | 'organisationOnUnknown'
   | 'controlPlaneUrl'
   | 'proofWrites'
   | 'ca'
@@ -90,6 +91,7 @@ const noApiVolume: Volume = { name: VOLUMES.noApi, emptyDir: { sizeLimit: '1Mi' 
 const CONSTANT_VARIABLES = {
   manifest: { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
   controlAccess: { name: 'CONTROL_ACCESS', value: 'local' },
+  waitsForRules: { name: 'ORGANISATION_ON_UNKNOWN', value: 'wait' },
   logFormat: { name: 'LOG_FORMAT', value: 'json' },
   token: { name: 'PLATFORM_TOKEN_FILE', value: `${IDENTITY_PATH}/token` },
   proofWrites: { name: 'PROOF_WRITES', value: 'control-plane' },
@@ -191,6 +193,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: SidecarSet
     ...(plan.otlp ? otlpEnvironment(settings) : []),
     ...egressVariables(agent, plan.egress),
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
+    ...(settings.organisationOnUnknown === 'wait' ? [CONSTANT_VARIABLES.waitsForRules] : []),
     ...DEFAULTED_VARIABLES.map(({ key, name }) => ({ name, value: String(plan[key]) })),
     CONSTANT_VARIABLES.logFormat,
     { name: 'NODE_OPTIONS', value: nodeOptions(plan.memoryLimit) },

@@ -66,6 +66,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   OTLP_FORWARD_URL: '^{otlpCollector}$',
   ...EGRESS_PATTERNS,
   HEARTBEAT_SECONDS: '^([1-9][0-9]{1,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$',
+  ORGANISATION_ON_UNKNOWN: '^wait$',
   LOG_FORMAT: '^json$',
   // 8 MiB: pods of injectors before 0.2.0.
   NODE_OPTIONS: '^--max-old-space-size=[1-9][0-9]{1,5} --max-semi-space-size=[48]$',
@@ -126,6 +127,7 @@ function currentInjection(): Injection {
     minimumCompliantGrade: 'F',
     minimumCompliantEvidence: 0,
     heartbeatSeconds: 30,
+    organisationOnUnknown: 'wait',
     proofWrites: 'control-plane',
     llmAnalysis: {
       key: { variable: 'ANTHROPIC_API_KEY', secret: 'llm', entry: 'api-key' },

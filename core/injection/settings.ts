@@ -39,6 +39,8 @@ export interface InjectionSettings extends AnnotationDefaults {
   /** The lowest percentage that the annotation `platform.io/compliant-evidence` may set. */
   minimumCompliantEvidence: number;
   heartbeatSeconds: number;
+  /** Whether an agent starts if the control plane does not compare its manifest with the organisation's rules in time. */
+  organisationOnUnknown: 'start' | 'wait';
   /** null: sidecars send no heartbeats. */
   controlPlaneUrl: string | null;
   /** Where the proofs of injected agents are written: `control-plane` where the installation has an admin key. */

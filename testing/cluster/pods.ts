@@ -16,6 +16,7 @@ export function injectionSettings(overrides: Partial<InjectionSettings> = {}): I
     minimumCompliantGrade: 'F',
     minimumCompliantEvidence: 0,
     heartbeatSeconds: 30,
+    organisationOnUnknown: 'start',
     controlPlaneUrl: 'https://agent-compliance-control-plane.platform-system.svc:8080',
     proofWrites: 'local',
     llmAnalysis: null,

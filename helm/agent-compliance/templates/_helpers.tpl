@@ -268,6 +268,8 @@ spec:
 {{- end }}
 - name: HEARTBEAT_SECONDS
   value: {{ .Values.sidecar.heartbeatSeconds | quote }}
+- name: ORGANISATION_ON_UNKNOWN
+  value: {{ .Values.organisation.onUnknown }}
 - name: PROOF_WRITES
   value: {{ if include "ac.hasAdminKey" . }}control-plane{{ else }}local{{ end }}
 {{- with .Values.llmAnalysis }}
