@@ -535,9 +535,10 @@ describe('uninstalling', () => {
       'clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings,namespaces,crds';
     const names = async (what: string, isOurs: (name: string) => boolean) =>
       (await system.run('get', what, '-o', 'name')).split('\n').filter((name) => name !== '' && isOurs(name));
-    const left = () => names(kinds, (name) => /platform|agent-compliance|agentobservation/.test(name));
+    const left = () => names(kinds, (name) => /platform|agent-compliance/.test(name));
     const kept = [
       'customresourcedefinition.apiextensions.k8s.io/agentobservations.platform.io',
+      'customresourcedefinition.apiextensions.k8s.io/agentpolicies.platform.io',
       'namespace/platform-remote',
       `namespace/${SYSTEM_NAMESPACE}`,
     ];
@@ -558,6 +559,7 @@ describe('uninstalling', () => {
     const { code, stdout } = await platform('uninstall', '--verify');
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nothing is left') });
     expect(stdout).toContain('CustomResourceDefinition agentobservations.platform.io is kept');
+    expect(stdout).toContain('CustomResourceDefinition agentpolicies.platform.io is kept');
     expect(stdout).toContain('Namespace platform-remote is kept');
   });
 

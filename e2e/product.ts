@@ -13,7 +13,7 @@ export const HELM_MS = 330_000;
 export const HEARTBEAT_SECONDS = 10;
 /** The chart's default number of webhooks and operators. */
 const REPLICAS = 2;
-const CRD = 'agentobservations.platform.io';
+const CRDS = ['agentobservations', 'agentpolicies'].map((plural) => `crd/${plural}.platform.io`);
 /** The chart's default for agents outside the cluster. */
 const REMOTE_NAMESPACE = 'platform-remote';
 export const ADMIN_KEY = 'an-admin-key-for-this-suite-only';
@@ -38,7 +38,7 @@ export async function uninstallProduct(cluster: Cluster): Promise<void> {
 
 /** Removes the objects that an uninstallation keeps, because a release with another name cannot adopt them. */
 export async function removeKept(cluster: Cluster): Promise<void> {
-  const remove = ['kubectl', 'delete', `crd/${CRD}`, `namespace/${REMOTE_NAMESPACE}`, '--ignore-not-found'];
+  const remove = ['kubectl', 'delete', ...CRDS, `namespace/${REMOTE_NAMESPACE}`, '--ignore-not-found'];
   await cluster.exec(remove, { timeoutMs: HELM_MS });
 }
 

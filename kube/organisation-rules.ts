@@ -74,6 +74,13 @@ export class OrganisationRules implements RuleSource {
     return isComplete && this.#namespaces.isSynced() ? this.#all().policies : null;
   }
 
+  problem(): string | null {
+    const isForbidden = this.#policies.isForbidden() || this.#namespaces.isForbidden();
+    return isForbidden
+      ? 'the API server does not permit the control plane to list AgentPolicies and namespaces'
+      : null;
+  }
+
   invalid(): readonly NotJudged[] {
     return this.#all().invalid;
   }

@@ -17,7 +17,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import { NAMESPACES } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { DEFINITION_NAME, DEFINITIONS } from './kinds.ts';
+import { DEFINITION_NAMES, DEFINITIONS } from './kinds.ts';
 import { eachOf, readFact } from './read-fact.ts';
 
 /** APIs that the product uses, beyond those that every API server has. */
@@ -108,7 +108,7 @@ export async function isAllowed(client: KubeClient, { resource, ...right }: Perm
 async function existingOf(client: KubeClient): Promise<Fact<ExistingObject[]>> {
   const wanted = [
     ...CHART_NAMESPACES.map((name) => ({ resource: NAMESPACES, name })),
-    { resource: DEFINITIONS, name: DEFINITION_NAME },
+    ...DEFINITION_NAMES.map((name) => ({ resource: DEFINITIONS, name })),
   ];
   const found: ExistingObject[] = [];
   for (const { resource, name } of wanted) {

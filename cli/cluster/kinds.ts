@@ -30,6 +30,8 @@ export const DEFINITIONS = resource<Definition>(
 export const CONFIG_MAPS = resource<ConfigMap>('', 'configmaps', 'ConfigMap');
 
 export const DEFINITION_NAME = 'agentobservations.platform.io';
+/** All definitions of the chart. */
+export const DEFINITION_NAMES = [DEFINITION_NAME, 'agentpolicies.platform.io'];
 /** Label selector for every object of the chart. */
 export const CHART_LABEL = 'app.kubernetes.io/name=agent-compliance';
 export const CHART_NAME = 'agent-compliance';

@@ -34,9 +34,11 @@ const BAD = manifestText('  tools: [{ name: shell_exec }]\n');
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 let policies: AgentPolicy[] | null;
+let problem: string | null;
 let invalid: NotJudged[];
 const RULES: RuleSource = {
   policies: () => policies,
+  problem: () => problem,
   invalid: () => invalid,
   labelsOf: () => ({ env: 'production' }),
 };
@@ -45,6 +47,7 @@ let rig: ControlPlaneRig;
 let key: string;
 beforeEach(async () => {
   policies = [FORBIDDEN];
+  problem = null;
   invalid = [];
   rig = await startControlPlaneRig({ organisation: new Organisation(RULES, worker) });
   key = (await rig.register('minimal')).apiKey;
@@ -149,6 +152,21 @@ describe('a heartbeat', () => {
   test('is never allowed by a policy that is not valid', async () => {
     await put(GOOD);
     invalid = [{ policy: 'broken', reason: 'the policy is not valid: spec.rules: must be a list' }];
+    expect((await beat(GOOD)).allowed).toBe('Unknown NotJudged');
+  });
+
+  test('keeps the last result until a new process knows the policies and the manifest', async () => {
+    await put(BAD);
+    const before = (await beat(BAD)).status.organisation;
+    policies = null;
+    expect((await beat(BAD)).status.organisation).toEqual(before);
+    problem = 'forbidden';
+    expect((await beat(BAD)).allowed).toBe('Unknown NotJudged');
+    await rig.close();
+    policies = [FORBIDDEN];
+    rig = await startControlPlaneRig({ organisation: new Organisation(RULES, worker) });
+    key = (await rig.register('minimal')).apiKey;
+    // Another manifest than the judged one.
     expect((await beat(GOOD)).allowed).toBe('Unknown NotJudged');
   });
 

@@ -27,7 +27,12 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_RESULTS = 500;
 
 /** Without a cluster and without a file. */
-export const NO_RULES: RuleSource = { policies: () => [], invalid: () => [], labelsOf: () => null };
+export const NO_RULES: RuleSource = {
+  policies: () => [],
+  problem: () => null,
+  invalid: () => [],
+  labelsOf: () => null,
+};
 
 interface Known {
   manifest: Manifest;
@@ -103,16 +108,8 @@ export class Organisation {
     };
     if (policies !== null && selected.length === 0 && invalid.length === 0)
       return { ...base, judge: () => undefined };
-    if (policies === null || known === undefined || hash === null) {
-      const reason =
-        policies === null ? 'the policies are not known yet' : 'the manifest of the agent is not known yet';
-      const notJudged =
-        selected.length === 0
-          ? [{ policy: '(all)', reason }]
-          : selected.map(({ name }) => ({ policy: name, reason }));
-      const judgement = { findings: [], notJudged: [...invalid, ...notJudged] };
-      return { ...base, judge: (status) => statusOf(judgement, status, hash ?? '', at) };
-    }
+    if (policies === null || known === undefined || hash === null)
+      return { ...base, judge: (status) => this.#withoutJudgement(status, { hash, at, selected }) };
     const subject: Subject = { ...about, manifest: known.manifest, observation: null };
     const results = await this.#resultsOf(known, selected, subject);
     return {
@@ -123,6 +120,22 @@ export class Organisation {
         return statusOf(all, status, hash, at);
       },
     };
+  }
+
+  /** After a start of this process, policies and manifests arrive within seconds: until then the last judgement stays. */
+  #withoutJudgement(
+    { organisation }: ObservationStatus,
+    { hash, at, selected }: { hash: string | null; at: Date; selected: readonly AgentPolicy[] },
+  ): OrganisationStatus | undefined {
+    const problem = this.#rules.problem();
+    const areUnknown = this.#rules.policies() === null;
+    if (areUnknown ? problem === null : hash !== null && organisation?.manifestHash === hash)
+      return organisation;
+    const notJudged = areUnknown
+      ? [{ policy: '(all)', reason: problem ?? '' }]
+      : selected.map(({ name }) => ({ policy: name, reason: 'the manifest of the agent is not known yet' }));
+    const judgement = { findings: [], notJudged: [...this.#rules.invalid(), ...notJudged] };
+    return organisationStatusOf(judgement, { manifestHash: hash ?? '', known: organisation, at });
   }
 
   /** The judgement of a remembered manifest before its agent runs. */

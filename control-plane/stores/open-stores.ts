@@ -68,6 +68,7 @@ async function rulesOfFiles(path: string | null): Promise<RuleSource> {
   // No label but the name of the namespace is known, as in a cluster without other labels.
   return {
     policies: () => policies,
+    problem: () => null,
     invalid: () => [],
     labelsOf: (namespace) => ({ 'kubernetes.io/metadata.name': namespace }),
   };

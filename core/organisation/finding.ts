@@ -13,6 +13,8 @@ export interface AgentPolicy {
 export interface RuleSource {
   /** null: not known, because the API server did not list them. */
   policies(): readonly AgentPolicy[] | null;
+  /** Why the policies cannot be read; null: they are read, or will be soon. */
+  problem(): string | null;
   /** Policies that are not valid. None of their rules is applied. */
   invalid(): readonly NotJudged[];
   /** null: not known. */

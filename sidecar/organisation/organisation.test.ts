@@ -36,7 +36,7 @@ let policies: AgentPolicy[] | null;
 async function startPlane(): Promise<{ plane: ControlPlaneRig; env: Record<string, string> }> {
   policies = [NO_SHELL];
   const worker = new ManifestWorker();
-  const rules = { policies: () => policies, invalid: () => [], labelsOf: () => ({}) };
+  const rules = { policies: () => policies, problem: () => null, invalid: () => [], labelsOf: () => ({}) };
   const plane = await startControlPlaneRig({ organisation: new Rules(rules, worker) });
   open.push(worker, plane);
   const { apiKey } = await plane.register('minimal');
