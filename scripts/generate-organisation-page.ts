@@ -1,3 +1,4 @@
+import { CEL_PARTS } from '../core/organisation/expression-examples.ts';
 import { CHECKS, OF_MANIFEST } from '../core/organisation/checks.ts';
 import {
   agentPolicySpec,
@@ -20,22 +21,6 @@ const PLACES: Readonly<Record<Place, string>> = {
   lanes: 'calls on egress lanes and the CONNECT lane',
   runtime: 'the status of the AgentObservation, with each heartbeat',
 };
-
-/** What `@bufbuild/cel` has, as the API server evaluates it. */
-const CEL: readonly (readonly [string, string])[] = [
-  ['operators', '`&&` `||` `!` `==` `!=` `<` `<=` `>` `>=` `+` `-` `*` `/` `%` `in` `?:` `[]`'],
-  ['macros', '`has()`, `all`, `exists`, `exists_one`, `filter`, `map`'],
-  [
-    'conversions',
-    '`int`, `uint`, `double`, `string`, `bool`, `bytes`, `type`, `timestamp`, `duration`, `dyn`',
-  ],
-  ['texts', '`contains`, `startsWith`, `endsWith`, `matches` (RE2), `size`'],
-  [
-    'further texts',
-    '`charAt`, `indexOf`, `lastIndexOf`, `lowerAscii`, `upperAscii`, `replace`, `split`, `join`, `substring`, `trim`, `format`',
-  ],
-  ['lists and maps', '`size`, `in`, index'],
-];
 
 const MISSING =
   '`?.`, `optional`, `orValue`, `sets`, `quantity`, `url`, `ip`, `cidr`, `semver`, `find`, `findAll`, `isSorted`, `sum`, `min`, `max`, macros with two variables';
@@ -100,7 +85,10 @@ Rules with the action \`Warn\` or \`Audit\` prevent nothing at any place. Rules 
 The variables are \`manifest\` and \`namespaceObject\` (\`metadata.name\`, \`metadata.labels\`). The result must be true or false. An error, or
 more than 250 ms, is a finding of the rule. Whole numbers are integers, as in the API server. References such as \`$env:KEY\` are texts.
 
-${markdownTable(['Part of CEL', 'Available'], CEL)}
+${markdownTable(
+  ['Part of CEL', 'Available'],
+  CEL_PARTS.map(({ part, names }) => [part, names]),
+)}
 Not available, other than in the API server: ${MISSING}. They are errors, which \`status.conditions\` of the policy shows as
 \`InvalidExpression\` where the syntax is concerned.
 `;
