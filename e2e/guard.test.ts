@@ -198,14 +198,22 @@ describe('while the injector is available', () => {
 
 describe('while the injector is down', () => {
   beforeAll(async () => {
-    await stopInjector();
-    await kubectl.apply([
+    const objects = [
       ...agentWorkload({ name: 'late', image: cluster.imageRef('example-agents'), replicas: 2 }),
       ...like('late-set', 'StatefulSet'),
       ...like('late-job', 'Job'),
       plain('silent', {}),
       plain('opted-out', { 'platform.io/inject': 'false' }),
-    ]);
+    ];
+    const isManifest = ({ kind }: KubeObject): boolean => kind === 'ConfigMap';
+    await kubectl.apply(objects.filter(isManifest));
+    await stopInjector();
+    await kubectl.apply(objects.filter((each) => !isManifest(each)));
+  });
+
+  test('no manifest is written, because no rule is compared with it', async () => {
+    const written = kubectl.apply([manifestConfigMap('late', `${manifestOf('late')}# changed\n`)]);
+    await expect(written).rejects.toThrow('failed calling webhook "manifest.platform.io"');
   });
 
   test('every other pod starts', async () => {
