@@ -1,5 +1,5 @@
 import { listedTools, MCP_LANE, mcpToolsIn } from '../../core/egress/declared.ts';
-import type { EgressCall } from '../../core/egress/egress-call.ts';
+import type { EgressCall } from '../../core/shapes/egress-call.ts';
 import { vendorOfLane } from '../../core/egress/lane-variables.ts';
 import { times } from '../../core/egress/times.ts';
 import { modelVendorOf } from '../../core/vendors/vendors.ts';

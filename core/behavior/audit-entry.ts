@@ -1,10 +1,8 @@
 import type { behavioralEvent } from '../shapes/events.ts';
 import type { TypeOf } from '../shapes/object.ts';
+import type { Outcome } from '../shapes/values.ts';
 import type { ModelCall, RequestUsage } from '../usage/usage.ts';
 
-/** Every proxied request has exactly one outcome. */
-export const OUTCOMES = ['allow', 'deny', 'failOpen', 'notEvaluated'] as const;
-export type Outcome = (typeof OUTCOMES)[number];
 export type OutcomeCounts = Record<Outcome, number>;
 
 export type UpstreamFailureKind =

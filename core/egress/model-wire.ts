@@ -1,7 +1,8 @@
+import type { ModelUsage } from '../shapes/egress-call.ts';
 import type { WireName } from '../vendors/vendor.ts';
 import type { ShortJson } from './short-json.ts';
 
-export type { WireName };
+export type { ModelUsage, WireName };
 
 /** A parsed JSON object from outside. Read its members with `own` (`core/untrusted/fields.ts`). */
 export type Json = Readonly<Record<string, unknown>>;
@@ -33,17 +34,6 @@ export interface ModelRequest {
   maxOutputTokens: number | null;
   /** The vendor keeps the conversation (`previous_response_id`, `conversation`): a forbidden call cannot be removed, only refused. */
   isStateful: boolean;
-}
-
-/** Tokens of one answer. Cached and written tokens are parts of the prompt, reasoning tokens of the completion. */
-export interface ModelUsage {
-  promptTokens: number;
-  /** Read from the vendor's cache. */
-  cachedTokens: number;
-  /** Written to the vendor's cache. */
-  cacheWriteTokens: number;
-  completionTokens: number;
-  reasoningTokens: number;
 }
 
 /** Facts of an answer, including the calls that were removed from it. */

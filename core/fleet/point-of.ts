@@ -1,4 +1,5 @@
-import { OUTCOMES, type OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import { OUTCOMES } from '../shapes/values.ts';
 import { gradeOf } from '../shapes/grade.ts';
 import { FORGET_MS } from '../observation/merge-heartbeat.ts';
 import type { BriefInstance } from '../shapes/instance.ts';

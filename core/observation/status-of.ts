@@ -1,4 +1,5 @@
-import { OUTCOMES, type OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import { OUTCOMES } from '../shapes/values.ts';
 import type { Grade, Phase } from '../shapes/values.ts';
 import { DEFAULT_COMPLIANT_EVIDENCE } from '../evidence/evidence.ts';
 import { DEFAULT_COMPLIANT_GRADE, gradeOf } from '../shapes/grade.ts';

@@ -1,4 +1,4 @@
-import type { Outcome } from '../behavior/audit-entry.ts';
+import type { Outcome } from '../shapes/values.ts';
 import type { PolicyAnswer } from './engine.ts';
 import type { PolicyMode } from '../shapes/values.ts';
 

@@ -94,3 +94,7 @@ export const CENSUS_STATES = ['off', 'on', 'refused'] as const;
 /** Why the injector did not send the clients of a variable to a lane. */
 export const NOT_REWRITTEN = ['reference', 'envfrom', 'absent', 'azure', 'other-upstream', 'set'] as const;
 export type NotRewrittenReason = (typeof NOT_REWRITTEN)[number];
+
+/** Every proxied request and every call through a lane has exactly one outcome. */
+export const OUTCOMES = ['allow', 'deny', 'failOpen', 'notEvaluated'] as const;
+export type Outcome = (typeof OUTCOMES)[number];

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import { OUTCOMES, type Outcome, type OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import { OUTCOMES, type Outcome } from '../../core/shapes/values.ts';
 import { formatNumber, formatPercent, NO_VALUE } from '../format.ts';
 import { Card } from '../parts/card.tsx';
 import { CodeBlock } from '../parts/code-block.tsx';

@@ -1,5 +1,6 @@
 import { applyEvents, union } from '../../core/behavior/apply-events.ts';
-import type { AuditEntry, Outcome, UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry, UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
+import type { Outcome } from '../../core/shapes/values.ts';
 import type { EventBatch } from '../../core/shapes/events.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { parseBehaviorHeaders, reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';

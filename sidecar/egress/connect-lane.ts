@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { helloProblem, parseConnectTarget, type ConnectTarget } from '../../core/egress/connect-target.ts';
-import type { EgressCall } from '../../core/egress/egress-call.ts';
+import type { EgressCall } from '../../core/shapes/egress-call.ts';
 import { createAddressGuard, guarded, RefusedAddress, type AddressGuard } from '../../probe/address-guard.ts';
 import { isOwnAddress } from '../../probe/own-address.ts';
 import type { Clock } from '../../runtime/clock.ts';

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
-import type { EgressUsage } from '../../core/egress/egress-call.ts';
+import type { EgressUsage } from '../../core/shapes/egress-call.ts';
 import type { ModelUsage, ModelWire, WireName } from '../../core/egress/model-wire.ts';
 import type { CallNames } from './call-names.ts';
 import type { OnForbiddenTool } from './egress-fields.ts';

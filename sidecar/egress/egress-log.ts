@@ -1,6 +1,7 @@
-import { OUTCOMES, type AuditEntry, type Outcome } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import { OUTCOMES, type Outcome } from '../../core/shapes/values.ts';
 import { comparedTokensIn } from '../../core/behavior/lane-calls.ts';
-import type { EgressCall, EgressUsage } from '../../core/egress/egress-call.ts';
+import type { EgressCall, EgressUsage } from '../../core/shapes/egress-call.ts';
 import { BODY_UNREAD, POLICY_UNAVAILABLE } from '../../core/egress/fail-modes.ts';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../core/behavior/audit-entry.ts';
+import type { Outcome } from '../../core/shapes/values.ts';
 import { reportedName } from '../../core/untrusted/reported-name.ts';
 import { compileConstraints, type ArgumentCheck } from '../../core/egress/constraints.ts';
 import {

@@ -3,7 +3,7 @@ import type { FailModes } from '../../core/egress/fail-modes.ts';
 import { LaneRoutes } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { ModelUsage, ModelWire, WireName } from '../../core/egress/model-wire.ts';
-import type { EgressUsage } from '../../core/egress/egress-call.ts';
+import type { EgressUsage } from '../../core/shapes/egress-call.ts';
 import { priceOf, type KnownPrice } from '../../core/egress/prices.ts';
 import type { EgressFacts } from '../../core/facts/egress-facts.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';

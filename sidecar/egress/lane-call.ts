@@ -1,6 +1,6 @@
-import type { Outcome } from '../../core/behavior/audit-entry.ts';
+import type { Outcome } from '../../core/shapes/values.ts';
 import type { AnswerFormat } from '../../core/egress/answer-format.ts';
-import type { EgressUsage } from '../../core/egress/egress-call.ts';
+import type { EgressUsage } from '../../core/shapes/egress-call.ts';
 import type { Frame } from '../../core/egress/model-wire.ts';
 import type { HeaderList } from '../proxy/headers.ts';
 import type { JsonBody } from './json-body.ts';

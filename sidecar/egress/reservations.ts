@@ -1,4 +1,4 @@
-import type { EgressUsage } from '../../core/egress/egress-call.ts';
+import type { EgressUsage } from '../../core/shapes/egress-call.ts';
 import type { ModelRequest, ModelUsage } from '../../core/egress/model-wire.ts';
 import { dayOf } from '../../core/usage/day-totals.ts';
 import type { Clock } from '../../runtime/clock.ts';

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../core/behavior/audit-entry.ts';
+import type { Outcome } from '../../core/shapes/values.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { JudgeCall, ModelAnswer, ToolCall } from '../../core/egress/model-wire.ts';
 import type { EgressDecision } from '../policy/policy-evaluator.ts';

@@ -1,4 +1,4 @@
-import { OUTCOMES } from '../../core/behavior/audit-entry.ts';
+import { OUTCOMES } from '../../core/shapes/values.ts';
 import type { Sample } from '../../runtime/metrics.ts';
 import type { LaneCounts } from '../egress/egress-log.ts';
 import { UNREAD_REASONS } from '../egress/lane-call.ts';

@@ -1,4 +1,4 @@
-import { OUTCOMES } from '../../core/behavior/audit-entry.ts';
+import { OUTCOMES } from '../../core/shapes/values.ts';
 import { METRICS_CONTENT_TYPE, type Sample } from '../../runtime/metrics.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { EgressCall } from '../../core/egress/egress-call.ts';
+import type { EgressCall } from '../../core/shapes/egress-call.ts';
 import type { MatrixReport } from '../../core/egress/matrix.ts';
 import type { MatrixRow } from '../../core/shapes/egress.ts';
 import type { GapReport, Issue } from '../../core/shapes/gap.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { EgressCall } from '../../core/egress/egress-call.ts';
+import type { EgressCall } from '../../core/shapes/egress-call.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { Programs } from '../frameworks/programs.ts';
 import { ProcessRig, type RunningPart } from '../machine/process-rig.ts';

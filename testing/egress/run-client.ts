@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { EgressCall } from '../../core/egress/egress-call.ts';
+import type { EgressCall } from '../../core/shapes/egress-call.ts';
 import type { ToolCall } from '../frameworks/model-answer.ts';
 import { versionOf, type Client } from '../frameworks/programs.ts';
 import type { RaisedError } from '../frameworks/row.ts';

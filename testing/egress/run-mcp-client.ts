@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { EgressCall } from '../../core/egress/egress-call.ts';
+import type { EgressCall } from '../../core/shapes/egress-call.ts';
 import { versionOf, type Client } from '../frameworks/programs.ts';
 import type { McpClientResult, McpClientRow } from './client-row.ts';
 import type { LaneRig } from './lane-rig.ts';

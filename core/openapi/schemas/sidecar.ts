@@ -1,7 +1,8 @@
-import { OUTCOMES } from '../../behavior/audit-entry.ts';
+import { OUTCOMES } from '../../shapes/values.ts';
 import { agentCard } from '../../shapes/agent-card.ts';
 import { analysisState } from '../../shapes/analysis-state.ts';
 import { censusReport } from '../../shapes/egress.ts';
+import { egressCall, egressUsage } from '../../shapes/egress-call.ts';
 import { behavioralEvent } from '../../shapes/events.ts';
 import { responseSchemas } from '../../shapes/response.ts';
 import {
@@ -25,7 +26,6 @@ import {
   TIME,
 } from '../../untrusted/json-schema.ts';
 import type { JsonSchema } from '../../untrusted/json-schema.ts';
-import { EGRESS_CALL_SCHEMAS } from './egress-calls.ts';
 import { severity, source } from '../../shapes/gap.ts';
 
 const CALL = { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT, totalTokens: COUNT } as const;
@@ -173,7 +173,7 @@ export const SIDECAR_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...GAP,
   ...EXPLORE,
   ...AUDIT,
-  ...EGRESS_CALL_SCHEMAS,
+  ...responseSchemas([egressCall, egressUsage]),
   ...responseSchemas([agentCard, analysisState, behavioralEvent, readyReport, shownUsageReport]),
   ...responseSchemas([ringUsageReport, completeGap, completeEvidence, censusReport]),
 };
