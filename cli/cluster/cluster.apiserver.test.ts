@@ -18,6 +18,7 @@ import { runBuiltCommand } from '../../testing/machine/built-command.ts';
 import { APPLY, clusterBinary, UNVALIDATED } from '../../testing/machine/cluster-binary.ts';
 import { workloadOfKind } from '../../testing/cluster/annotation-mistakes.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import { until } from '../../testing/time/until.ts';
 import { optedInPod } from '../../testing/cluster/pods.ts';
 import { REQUIRED } from '../../testing/cluster/rendered-chart.ts';
 import { tokenKubeconfig } from '../../testing/cluster/token-kubeconfig.ts';
@@ -131,18 +132,25 @@ const configMapOf = (agent: string): Body => ({
   async function startInjector(): Promise<void> {
     const KUBECONFIG = await kubeconfigOf(`${RELEASE}-webhook`, NAMESPACE);
     const image = 'registry.example/agent-compliance/sidecar:0.0.0-source';
-    const config = readConfig({ SIDECAR_IMAGE: image, POD_NAMESPACE: NAMESPACE, KUBECONFIG });
+    const config = readConfig({
+      ...{ SIDECAR_IMAGE: image, POD_NAMESPACE: NAMESPACE, KUBECONFIG },
+      MANIFEST_CONFIGURATION: `${RELEASE}-manifests`,
+    });
     if (!config.ok) throw new Error(JSON.stringify(config.problems));
     const signal = new AbortController().signal;
     webhook = await startWebhook({ ...config.config, PORT: 0 }, silentLogger, signal, { everyMs: 500 });
-    const url = `https://127.0.0.1:${webhook.port}/mutate/pod`;
+    const { port } = webhook;
     const hasService = (await kubectl(['get', '--raw', INJECTOR])).includes('"service":');
-    const patch = [
-      ...(hasService ? [{ op: 'remove', path: '/webhooks/0/clientConfig/service' }] : []),
-      { op: 'add', path: '/webhooks/0/clientConfig/url', value: url },
-    ];
-    const name = ['mutatingwebhookconfiguration', RELEASE];
-    await kubectl(['patch', ...name, '--type=json', `-p=${JSON.stringify(patch)}`]);
+    for (const [kind, name, path] of [
+      ['mutatingwebhookconfiguration', RELEASE, 'mutate/pod'],
+      ['validatingwebhookconfiguration', `${RELEASE}-manifests`, 'validate/manifest'],
+    ] as const) {
+      const patch = [
+        ...(hasService ? [{ op: 'remove', path: '/webhooks/0/clientConfig/service' }] : []),
+        { op: 'add', path: '/webhooks/0/clientConfig/url', value: `https://127.0.0.1:${port}/${path}` },
+      ];
+      await kubectl(['patch', kind, name, '--type=json', `-p=${JSON.stringify(patch)}`]);
+    }
   }
 
   async function stopInjector(): Promise<void> {
@@ -211,9 +219,13 @@ const configMapOf = (agent: string): Body => ({
     const parts = ['operator', 'webhook', 'control-plane'].map((part) => available(part, 2));
     await Promise.all([...accounts, ...parts, goodLease()]);
     await startInjector();
-    // This webhook checks no manifests, because none of the tests has an AgentPolicy.
-    await kubectl(['delete', 'validatingwebhookconfiguration', `${RELEASE}-manifests`]);
-    await apply(configMapOf('chat'));
+    // The API server uses a changed CA of a webhook a moment later.
+    await until(() =>
+      apply(configMapOf('chat')).then(
+        () => true,
+        () => false,
+      ),
+    );
     await apply(deployment('chat'));
     const spec = { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'chat' } };
     await apply({
@@ -625,6 +637,7 @@ const configMapOf = (agent: string): Body => ({
       ['name-taken', 'Namespace platform-remote'],
       ['name-taken', 'Namespace platform-canary'],
       ['name-taken', 'CustomResourceDefinition agentobservations.platform.io'],
+      ['name-taken', 'CustomResourceDefinition agentpolicies.platform.io'],
     ]);
   });
 
@@ -833,6 +846,7 @@ const configMapOf = (agent: string): Body => ({
       expect(unknown).toEqual([]);
       expect(kept.map(({ command }) => command)).toEqual([
         'kubectl delete customresourcedefinitions.apiextensions.k8s.io agentobservations.platform.io',
+        'kubectl delete customresourcedefinitions.apiextensions.k8s.io agentpolicies.platform.io',
         'kubectl delete namespaces platform-remote',
         'kubectl delete agentobservations --all -n team',
         `kubectl delete namespace ${NAMESPACE}`,

@@ -50,7 +50,7 @@ export const ALLOWED: readonly ConditionRow[] = [
     reason: 'RulesBroken',
     when: 'the agent breaks only Warn and Audit rules',
     holds: ({ organisation }) => (organisation?.broken.length ?? 0) > 0,
-    message: ({ organisation }) => `${organisation?.brokenTotal} findings of Warn and Audit rules`,
+    message: ({ organisation }) => `broken Warn and Audit rules: ${organisation?.brokenTotal}`,
   },
   {
     status: 'True',

@@ -256,6 +256,21 @@ describe('a check', () => {
     ]);
   });
 
+  test('lists Deny rules first, so that a limit never hides one', () => {
+    const policy = policyOf({
+      rules: [
+        { id: 'a', action: 'Audit', tools: { forbidden: ['*'] } },
+        { id: 'w', action: 'Warn', tools: { forbidden: ['*'] } },
+        { id: 'd', action: 'Deny', budget: { maxMonthlyUSD: 1 } },
+      ],
+    });
+    const many = Array.from({ length: 150 }, (_, index) => tool(`t${index}`));
+    const { findings } = judge([policy], subjectOf({ tools: many }));
+    expect(findings).toHaveLength(200);
+    expect(findings[0]).toMatchObject({ rule: 'd', action: 'Deny' });
+    expect(findings.at(-1)).toMatchObject({ action: 'Audit' });
+  });
+
   test('has the message and the severity of the rule', () => {
     const policy = ruleOf(
       { tools: { forbidden: ['shell'] } },

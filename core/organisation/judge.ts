@@ -1,4 +1,4 @@
-import { checkOf, type CheckName, type OrganisationRule } from '../shapes/agent-policy.ts';
+import { checkOf, RULE_ACTIONS, type CheckName, type OrganisationRule } from '../shapes/agent-policy.ts';
 import { CHECKS, whyNot } from './checks.ts';
 import type { AgentPolicy, Check, Judgement, Problem, Subject } from './finding.ts';
 import { isExcepted, selects } from './select.ts';
@@ -42,7 +42,10 @@ export function judge(
           });
     }
   }
-  judgement.findings.splice(MAX_FINDINGS);
+  // Deny first, so that a limit of the list never hides one.
+  const { findings } = judgement;
+  findings.sort((a, b) => RULE_ACTIONS.indexOf(a.action) - RULE_ACTIONS.indexOf(b.action));
+  findings.splice(MAX_FINDINGS);
   return judgement;
 }
 
