@@ -20,7 +20,6 @@ const CORE = [
   'audit',
   'organisation',
   'injection',
-  'heartbeat',
   'observation',
   'fleet',
   'openapi',

@@ -4,7 +4,7 @@ import { reportedModelCall, sightingsInChecks } from '../core/facts/sightings.ts
 import { assess } from '../core/gap/assess.ts';
 import { scoreWithoutLocalProofs } from '../core/gap/score-without-local-proofs.ts';
 import type { HealthStatus } from '../core/shapes/health.ts';
-import { composeHeartbeat } from '../core/heartbeat/compose-heartbeat.ts';
+import { composeHeartbeat } from '../core/observation/compose-heartbeat.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import type { PushClock, PushLogger } from '../push/clock.ts';
 import { HeartbeatSender, type Beat } from '../push/heartbeat-sender.ts';

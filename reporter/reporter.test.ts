@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Heartbeat } from '../core/shapes/heartbeat.ts';
-import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
+import { parseHeartbeat } from '../core/observation/parse-heartbeat.ts';
 import type { Manifest, ManifestSpec } from '../core/manifest/manifest.ts';
 import { ManualClock } from '../testing/time/manual-clock.ts';
 import { createReporter, type Reporter, type ReporterOptions } from './index.ts';

@@ -1,7 +1,7 @@
 import { eventBatch, parseEventBatch } from '../core/shapes/events.ts';
 import { readHealthReport } from '../core/health/parse-health-report.ts';
 import { ownHealthReport, healthReport } from '../core/shapes/health.ts';
-import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
+import { parseHeartbeat } from '../core/observation/parse-heartbeat.ts';
 import { heartbeatBody } from '../core/shapes/heartbeat.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { parseProofSubmission } from '../core/evidence/parse-proof.ts';

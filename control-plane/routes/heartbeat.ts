@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
+import { parseHeartbeat } from '../../core/observation/parse-heartbeat.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import type { ProofWrites } from '../../core/evidence/proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';

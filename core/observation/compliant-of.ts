@@ -1,4 +1,4 @@
-import { composeHeartbeat, type HeartbeatInput } from '../heartbeat/compose-heartbeat.ts';
+import { composeHeartbeat, type HeartbeatInput } from './compose-heartbeat.ts';
 import { conditionOf } from './condition-of.ts';
 import { instanceOf } from './instance.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';

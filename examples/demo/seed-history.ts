@@ -10,7 +10,7 @@ import type { Check } from '../../core/shapes/health.ts';
 import { POINTS } from '../../core/gap/finding.ts';
 import type { Issue } from '../../core/shapes/gap.ts';
 import { gradeOf } from '../../core/shapes/grade.ts';
-import { composeHeartbeat } from '../../core/heartbeat/compose-heartbeat.ts';
+import { composeHeartbeat } from '../../core/observation/compose-heartbeat.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { healthStatusOf, summaryOf } from '../../core/health/summarize.ts';
 import { systemClock } from '../../runtime/clock.ts';

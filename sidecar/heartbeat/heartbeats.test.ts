@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CensusReport } from '../../core/census/census-report.ts';
 import type { MatrixReport } from '../../core/egress/matrix.ts';
-import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
+import { parseHeartbeat } from '../../core/observation/parse-heartbeat.ts';
 import type { EvidenceReport } from '../../core/shapes/evidence.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import type { HealthReport, Check } from '../../core/shapes/health.ts';

@@ -1,4 +1,4 @@
-import { composeHeartbeat } from '../../core/heartbeat/compose-heartbeat.ts';
+import { composeHeartbeat } from '../../core/observation/compose-heartbeat.ts';
 import { egressReportOf } from '../../core/egress/report.ts';
 import type { HeartbeatReply } from '../../core/shapes/heartbeat-reply.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';

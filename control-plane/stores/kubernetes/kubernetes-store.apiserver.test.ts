@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import type { Check } from '../../../core/shapes/health.ts';
-import { parseHeartbeat } from '../../../core/heartbeat/parse-heartbeat.ts';
+import { parseHeartbeat } from '../../../core/observation/parse-heartbeat.ts';
 import type { AgentObservation } from '../../../core/observation/observation.ts';
 import { RULE_IDS } from '../../../core/audit/rules.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../../e2e/cluster/control.ts';
