@@ -26,6 +26,10 @@ let place = { query: '', top: 0 };
 /** All agents. The filters are in the address. */
 export function FleetPage(): JSX.Element {
   useEffect(openFleet, []);
+  useEffect(() => {
+    addEventListener('scroll', whenScrolled, { passive: true });
+    return () => removeEventListener('scroll', whenScrolled);
+  }, []);
   useLayoutEffect(() => scrollTo(0, place.query === currentQuery() ? place.top : 0), []);
   return (
     <>
@@ -54,7 +58,7 @@ function Content(): JSX.Element {
       <FleetHistory />
       <Toolbar />
       <Requests />
-      {rows.value.length === 0 ? <NoMatch /> : <Grid rows={rows.value} onScroll={whenScrolled} />}
+      {rows.value.length === 0 ? <NoMatch /> : <Grid rows={rows.value} />}
     </>
   );
 }

@@ -7,22 +7,21 @@ import { toggleGroup } from './view.ts';
 
 export interface GridRowProps {
   row: FleetRow;
+  /** Index in the whole table. */
   index: number;
-  /** Distance from the top of the list in pixels. */
-  top: number;
   /** The tab key leads to this row. */
   isActive: boolean;
 }
 
-/** A row of the table. It renders only when its agent or its place changed: a scroll renders the new rows alone. */
+/** A row of the table. It renders only when its agent or its place changed. */
 export class GridRow extends Component<GridRowProps> {
   override shouldComponentUpdate(next: GridRowProps): boolean {
-    const { row, index, top, isActive } = this.props;
-    return row !== next.row || index !== next.index || top !== next.top || isActive !== next.isActive;
+    const { row, index, isActive } = this.props;
+    return row !== next.row || index !== next.index || isActive !== next.isActive;
   }
 
   override render(): JSX.Element {
-    const { row, index, top, isActive } = this.props;
+    const { row, index, isActive } = this.props;
     return (
       <div
         class={isGroup(row) ? 'grid-row grid-group' : 'grid-row'}
@@ -30,7 +29,6 @@ export class GridRow extends Component<GridRowProps> {
         // The heading is the first row.
         aria-rowindex={index + 2}
         data-key={rowKey(row)}
-        style={{ transform: `translateY(${top}px)` }}
       >
         {isGroup(row) ? groupCell(row, isActive) : agentCells(row, isActive)}
       </div>

@@ -1,41 +1,55 @@
 import type { JSX, TargetedEvent, TargetedKeyboardEvent } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { formatNumber } from '../format.ts';
 import { announce } from '../parts/announce.ts';
+import { Button } from '../parts/button.tsx';
 import { COLUMNS, type GridColumn } from './columns.tsx';
 import type { Filters } from './filters.ts';
 import { GridRow } from './grid-row.tsx';
 import { rowKey, type FleetRow } from './rows.ts';
-import { useWindow } from './use-window.ts';
-import { filters, setFilters } from './view.ts';
-import { distanceTo, rowAfter, type Layout } from './virtual-window.ts';
+import { filters, PAGE_ROWS, pageIndex, setFilters } from './view.ts';
 
-/**
- * The table of agents. Only the rows in the window exist, so that 10,000 agents scroll like ten.
- * @param onScroll the same function in each call
- */
-export function Grid({ rows, onScroll }: { rows: readonly FleetRow[]; onScroll: () => void }): JSX.Element {
-  const body = useRef<HTMLDivElement>(null);
-  const { visible, rowHeight, layout } = useWindow(rows.length, body, onScroll);
-  const { active, onKeyDown, onFocusIn } = useActiveRow(rows, body, layout);
+/** The table of agents, in pages. */
+export function Grid({ rows }: { rows: readonly FleetRow[] }): JSX.Element {
+  const body = useRef<Body>(null);
+  // Agents may be removed while their page is shown.
+  const page = Math.min(pageIndex.value, Math.ceil(rows.length / PAGE_ROWS) - 1);
+  const start = page * PAGE_ROWS;
+  const shown = rows.slice(start, start + PAGE_ROWS);
+  const { active, onKeyDown, onFocusIn } = useActiveRow(shown, body);
   return (
-    <div class="grid" role="grid" aria-label="Agents" aria-rowcount={rows.length + 1}>
-      <Headings />
-      <div
-        ref={body}
-        class="grid-body"
-        role="rowgroup"
-        style={{ height: `${rows.length * rowHeight}px` }}
-        onKeyDown={onKeyDown}
-        onFocusIn={onFocusIn}
-      >
-        {indexesOf(visible.first, Math.min(visible.last, rows.length), active).map((index) => {
-          const row = rows[index];
-          if (row === undefined) return null;
-          const top = index * rowHeight;
-          return <GridRow key={rowKey(row)} {...{ row, index, top }} isActive={index === active} />;
-        })}
+    <>
+      <div class="grid" role="grid" aria-label="Agents" aria-rowcount={rows.length + 1}>
+        <Headings />
+        <div ref={body} class="grid-body" role="rowgroup" onKeyDown={onKeyDown} onFocusIn={onFocusIn}>
+          {shown.map((row, index) => (
+            <GridRow key={rowKey(row)} row={row} index={start + index} isActive={index === active} />
+          ))}
+        </div>
       </div>
-    </div>
+      {rows.length > PAGE_ROWS && <Pages page={page} rows={rows.length} />}
+    </>
+  );
+}
+
+function Pages({ page, rows }: { page: number; rows: number }): JSX.Element {
+  const last = Math.ceil(rows / PAGE_ROWS) - 1;
+  const open = (next: number): void => {
+    pageIndex.value = next;
+    scrollTo(0, 0);
+  };
+  return (
+    <nav class="pages" aria-label="Pages of agents">
+      <Button isDisabled={page === 0} onClick={() => open(page - 1)}>
+        Previous
+      </Button>
+      <p class="muted" role="status">
+        Page {formatNumber(page + 1)} of {formatNumber(last + 1)}
+      </p>
+      <Button isDisabled={page === last} onClick={() => open(page + 1)}>
+        Next
+      </Button>
+    </nav>
   );
 }
 
@@ -48,33 +62,24 @@ interface ActiveRow {
 }
 
 /** One row is active: the tab key leads to it, and the arrow keys move from it. It stays active when others move. */
-function useActiveRow(
-  rows: readonly FleetRow[],
-  body: { current: Body | null },
-  layout: () => Layout,
-): ActiveRow {
+function useActiveRow(rows: readonly FleetRow[], body: { current: Body | null }): ActiveRow {
   const [activeKey, setActiveKey] = useState('');
-  const active = useMemo(
-    () =>
-      Math.max(
-        0,
-        rows.findIndex((row) => rowKey(row) === activeKey),
-      ),
-    [rows, activeKey],
-  );
-  const wantFocus = useKeptFocus(body);
+  const found = useMemo(() => rows.findIndex((row) => rowKey(row) === activeKey), [rows, activeKey]);
+  const active = Math.max(0, found);
+  // A browser takes the focus from a row that live updates move. A rendering starts before the rows move.
+  const hadFocus = body.current?.contains(document.activeElement) ?? false;
+  useLayoutEffect(() => {
+    if (hadFocus && document.activeElement === document.body) focusRow(body.current?.children[active]);
+  });
   return {
     active,
     onKeyDown(event) {
       if (event.altKey || event.ctrlKey || event.metaKey) return;
-      const target = rowAfter(event.key, active, layout());
-      const row = target === null ? undefined : rows[target];
-      if (target === null || row === undefined) return;
+      const target = targetOf(event.key, active, event.currentTarget.children);
+      if (target === undefined) return;
       event.preventDefault();
-      // Without a change nothing would render, and a later rendering would take the focus from another place.
-      if (target !== active) wantFocus();
-      setActiveKey(rowKey(row));
-      scrollBy(0, distanceTo(target, layout()));
+      focusRow(target);
+      target.scrollIntoView({ block: 'nearest' });
     },
     onFocusIn(event) {
       const row = (event.target as Element).closest<HTMLElement>('[data-key]');
@@ -83,30 +88,23 @@ function useActiveRow(
   };
 }
 
-/** The rows that exist, in order: those in the window, and the active one, so that it keeps the focus when it scrolls out. */
-function indexesOf(first: number, last: number, active: number): number[] {
-  const indexes = Array.from({ length: Math.max(0, last - first) }, (_each, index) => first + index);
-  if (active < first) return [active, ...indexes];
-  return active >= last ? [...indexes, active] : indexes;
+/** The row that a key leads to; undefined: the key does not move. */
+function targetOf(key: string, active: number, rows: HTMLCollection): Element | undefined {
+  const page = Math.max(1, Math.floor(innerHeight / (rows[active]?.clientHeight ?? innerHeight)) - 2);
+  const steps = new Map([
+    ['ArrowDown', 1],
+    ['ArrowUp', -1],
+    ['PageDown', page],
+    ['PageUp', -page],
+    ['Home', -rows.length],
+    ['End', rows.length],
+  ]);
+  const step = steps.get(key);
+  return step === undefined ? undefined : rows[Math.min(rows.length - 1, Math.max(0, active + step))];
 }
 
-/**
- * Moves the focus to the active row after the returned function was called. A browser takes the focus from a row that live
- * updates move to another place: then the row gets it back.
- */
-function useKeptFocus(body: { current: Body | null }): () => void {
-  const isWanted = useRef(false);
-  // A rendering starts before the rows move.
-  const hadFocus = body.current?.contains(document.activeElement) ?? false;
-  useLayoutEffect(() => {
-    const isLost = hadFocus && document.activeElement === document.body;
-    if (!isWanted.current && !isLost) return;
-    isWanted.current = false;
-    body.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
-  });
-  return () => {
-    isWanted.current = true;
-  };
+function focusRow(row: Element | undefined): void {
+  row?.querySelector<HTMLElement>('a, button')?.focus({ preventScroll: true });
 }
 
 function Headings(): JSX.Element {

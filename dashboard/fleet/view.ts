@@ -31,8 +31,15 @@ export const namespaces: ReadonlySignal<string[]> = computed(() =>
   [...new Set(fleet.agents.value.map(({ namespace }) => namespace))].sort(),
 );
 
-/** Changes filters, and with them the address. */
+/** Rows of a page of the table. A browser needs seconds to sort 10,000 rows that all exist. */
+export const PAGE_ROWS = 100;
+
+/** The page of the table, from 0. It stays while another screen is shown. */
+export const pageIndex = signal(0);
+
+/** Changes filters, and with them the address. The table begins with its first page again. */
 export function setFilters(change: Partial<Filters>): void {
+  pageIndex.value = 0;
   replace(hrefOf({ page: 'fleet', query: queryOf({ ...filters.value, ...change }) }));
 }
 
