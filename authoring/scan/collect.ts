@@ -68,8 +68,7 @@ function applicable(code: Code): (row: Row, source: Source) => boolean {
     (language === 'any' || language === source.language) && (needs === undefined || imported(needs));
 }
 
-const at = (place: Place, framework: string, found: readonly Found[]): Finding[] =>
-  found.map((each) => ({ ...each, framework, place }));
+const at = (place: Place, found: readonly Found[]): Finding[] => found.map((each) => ({ ...each, place }));
 
 function imports(code: Code, rows: readonly ImportRow[]): Finding[] {
   const find = (source: Source, own: readonly ImportRow[]): Finding[] =>
@@ -77,7 +76,7 @@ function imports(code: Code, rows: readonly ImportRow[]): Finding[] {
       const row = own.find(
         ({ language, name }) => (language === 'any' || language === source.language) && name.test(module),
       );
-      return row === undefined || code.isOwnModule(module) ? [] : at(place, row.framework, row.found);
+      return row === undefined || code.isOwnModule(module) ? [] : at(place, row.found);
     });
   return [
     ...code.sources.flatMap((source) => find(source, rows)),
@@ -97,7 +96,7 @@ function calls(code: Code, tables: readonly (readonly CallRow[])[]): Finding[] {
       for (const row of table) {
         if (!row.name.test(call.name) || !applies(row, call.source)) continue;
         const found = row.read(call, code);
-        if (found.length > 0) return at(call.place, row.framework, found);
+        if (found.length > 0) return at(call.place, found);
       }
       return [];
     }),
@@ -113,7 +112,7 @@ function decoratedFunctions(code: Code, rows: readonly DecoratorRow[]): Finding[
       if (row === undefined) return [];
       const call = decorator.open === null ? null : { source, args: argumentsIn(source, decorator.open) };
       const place = placeOf(source, decorator.function.node);
-      return at(place, row.framework, row.read({ source, decorator, call }, code));
+      return at(place, row.read({ source, decorator, call }, code));
     }),
   );
 }
@@ -124,7 +123,7 @@ function classes(code: Code, rows: readonly ClassRow[]): Finding[] {
     const bases = declaration.bases.map((base) => code.qualify(source, base));
     const row = rows.find((each) => bases.some((base) => each.name.test(base)) && applies(each, source));
     const place = placeOf(source, declaration.node);
-    return row === undefined ? [] : at(place, row.framework, row.read({ source, declaration }, code));
+    return row === undefined ? [] : at(place, row.read({ source, declaration }, code));
   });
 }
 
@@ -142,7 +141,7 @@ function objects(code: Code, rows: readonly ObjectRow[]): Finding[] {
             applies(each, source),
         );
         if (row === undefined) return [];
-        return at(placeOf(source, member.node), row.framework, row.read({ source, value }, code));
+        return at(placeOf(source, member.node), row.read({ source, value }, code));
       });
     }),
   );

@@ -1,21 +1,13 @@
-import type { GuardrailType } from '../../core/manifest/manifest.ts';
 import { flag, oneOf, parseWith, text, withDefault, type Field } from '../../core/shapes/field.ts';
 import { list, object, type TypeOf } from '../../core/shapes/object.ts';
 import type { Code } from './code.ts';
 import { paragraphOf } from './declarations.ts';
 import { MAX_ITEMS, type Draft } from './draft.ts';
+import { HINTS } from './finding.ts';
+import { GUARDRAIL_TYPES } from './rows/guardrails.ts';
 import { placeOf, stringsOf, textOf, type Place } from './source.ts';
 
-const GUARDRAIL_TYPES: readonly GuardrailType[] = [
-  'topic-filter',
-  'pii-detector',
-  'prompt-injection',
-  'hallucination-detector',
-  'toxicity-filter',
-  'custom',
-];
 const SIDES = ['input', 'output'] as const;
-const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
 
 const strings = { type: 'string' } as const;
 const strict = (properties: Record<string, unknown>) => ({
@@ -195,8 +187,6 @@ function addGuardrails(
       action: null,
       module: null,
       function: own,
-      framework: '',
-      place,
     } as const;
     all.push({ ...members, type, where, places: [place], ...isNew });
   }

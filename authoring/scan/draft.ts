@@ -1,6 +1,6 @@
 import type { Code } from './code.ts';
 import type { Variable } from './environment.ts';
-import type { Finding, FindingOf, Found, McpFound, ModelFound, ToolFound } from './finding.ts';
+import type { Finding, FindingOf, Found, FoundOf, McpFound, ModelFound, ToolFound } from './finding.ts';
 import type { Place } from './source.ts';
 
 /** One thing that was found, in one place or in several. */
@@ -21,15 +21,15 @@ export interface Draft {
   models: Item<ModelFound>[];
   tools: Item<ToolFound>[];
   servers: Item<McpFound & { name: string }>[];
-  guardrails: Item<FindingOf<'guardrail'>>[];
-  stores: Item<FindingOf<'store'>>[];
-  routes: Item<FindingOf<'route'>>[];
-  ports: Item<FindingOf<'port'>>[];
-  apiTypes: Item<FindingOf<'apiType'>>[];
-  tracing: Item<FindingOf<'tracing'>>[];
-  metrics: Item<FindingOf<'metrics'>>[];
-  logging: Item<FindingOf<'logging'>>[];
-  evaluations: Item<FindingOf<'evaluation'>>[];
+  guardrails: Item<FoundOf<'guardrail'>>[];
+  stores: Item<FoundOf<'store'>>[];
+  routes: Item<FoundOf<'route'>>[];
+  ports: Item<FoundOf<'port'>>[];
+  apiTypes: Item<FoundOf<'apiType'>>[];
+  tracing: Item<FoundOf<'tracing'>>[];
+  metrics: Item<FoundOf<'metrics'>>[];
+  logging: Item<FoundOf<'logging'>>[];
+  evaluations: Item<FoundOf<'evaluation'>>[];
   variables: Item<Pick<Variable, 'name' | 'isOptional'>>[];
   prompts: Item<{ path: string }>[];
   /** What calls of the agent show in addition; absent: no calls were observed. */

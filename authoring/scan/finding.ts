@@ -2,7 +2,10 @@ import type { GuardrailType, McpServer, Tool } from '../../core/manifest/manifes
 import type { Setting } from './code.ts';
 import type { Place } from './source.ts';
 
-/** What one pattern found. `Finding` adds the place and the framework. */
+/** Hints of a tool about the effects of a call. */
+export const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
+
+/** What one pattern found. `Finding` adds the place. */
 export type Found =
   | { kind: 'framework'; name: string }
   | ModelFound
@@ -77,9 +80,8 @@ export interface RouteFound {
 
 /** Something that a pattern found in the code. */
 export type Finding = Found & {
-  /** Library whose pattern found it; empty for patterns of the language itself. */
-  framework: string;
   place: Place;
 };
 
-export type FindingOf<K extends Found['kind']> = Extract<Finding, { kind: K }>;
+export type FoundOf<K extends Found['kind']> = Extract<Found, { kind: K }>;
+export type FindingOf<K extends Found['kind']> = FoundOf<K> & Finding;

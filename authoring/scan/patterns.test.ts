@@ -737,13 +737,8 @@ const IMPORTS: readonly (readonly [Language, string, string])[] = [
 
 test.each(IMPORTS)('%s: %s is %s', (language, text, found) => {
   const shown = collect(codeOf(language, text)).map((finding) => {
-    const name =
-      finding.kind === 'framework'
-        ? finding.name
-        : 'backend' in finding
-          ? finding.backend
-          : finding.framework;
-    return `${finding.kind} ${name}`;
+    const name = finding.kind === 'framework' ? finding.name : 'backend' in finding && finding.backend;
+    return `${finding.kind} ${finding.kind === 'evaluation' ? finding.framework : name}`;
   });
   expect(shown).toEqual([found]);
 });

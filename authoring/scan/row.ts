@@ -6,8 +6,6 @@ import type { Language } from './syntax.ts';
 import type { CallValue, ObjectValue, Value } from './values.ts';
 
 interface Pattern {
-  /** Library that the pattern belongs to. */
-  framework: string;
   language: Language | 'any';
   /** Matches a module, or a qualified name (`Code.qualify`). */
   name: RegExp;

@@ -12,7 +12,6 @@ export const code: VendorCode = {
   methods: [{ modules: 'boto3|aioboto3', path: '(?:converse|invoke_model)\\w*' }],
   constructors: [
     {
-      library: 'bedrock',
       language: 'javascript',
       name: /^@aws-sdk\/client-bedrock-runtime:(?:Converse|InvokeModel)\w*Command$/,
     },

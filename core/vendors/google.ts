@@ -40,15 +40,13 @@ export const code: VendorCode = {
   ],
   methods: [
     {
-      library: 'google-genai',
       modules: 'google|google\\.genai|@google/genai',
       path: 'models\\.generate_?[cC]ontent(?:_?[sS]tream)?',
     },
-    { library: 'google-generativeai', modules: '@google/generative-ai', path: 'getGenerativeModel' },
+    { modules: '@google/generative-ai', path: 'getGenerativeModel' },
   ],
   constructors: [
     {
-      library: 'google-generativeai',
       language: 'python',
       name: /^google\.generativeai:GenerativeModel$/,
       ids: ['model_name', 0],

@@ -106,11 +106,10 @@ export interface VendorCode {
   firstModel?: string;
   /** Client libraries. */
   libraries?: readonly { name: string; language: 'any' | 'python' | 'javascript'; imports: RegExp }[];
-  /** Methods of clients that call a model: alternatives of modules and of paths, as regular expressions. `library`: absent: the vendor. */
-  methods?: readonly { library?: string; modules: string; path: string }[];
+  /** Methods of clients that call a model: alternatives of modules and of paths, as regular expressions. */
+  methods?: readonly { modules: string; path: string }[];
   /** Constructors with a model. `ids`: options of the model that are not the usual ones. */
   constructors?: readonly {
-    library: string;
     language: 'python' | 'javascript';
     name: RegExp;
     ids?: readonly (string | number)[];

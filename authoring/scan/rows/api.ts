@@ -7,12 +7,11 @@ function portOf(text: string | null): Found[] {
   return Number.isInteger(port) && port >= 1 && port <= 65_535 ? [{ kind: 'port', port }] : [];
 }
 
-const port = (
-  framework: string,
-  language: CallRow['language'],
-  name: RegExp,
-  keys: readonly (string | number)[],
-): CallRow => ({ framework, language, name, read: (call, code) => portOf(code.textOption(call, keys)) });
+const port = (language: CallRow['language'], name: RegExp, keys: readonly (string | number)[]): CallRow => ({
+  language,
+  name,
+  read: (call, code) => portOf(code.textOption(call, keys)),
+});
 
 function routeOf(method: string, path: string | null): Found[] {
   // A path with parameters is not the one path of an endpoint.
@@ -24,20 +23,19 @@ function routeOf(method: string, path: string | null): Found[] {
 const METHOD = /\.(get|post|put|all|route)$/;
 
 const PORTS: readonly CallRow[] = [
-  port('uvicorn', 'python', /^uvicorn:(?:run|Config)$/, ['port']),
-  port('granian', 'python', /^granian:Granian$/, ['port']),
-  { ...port('flask', 'python', /[:.]run$/, ['port']), needs: /^(?:flask|quart|fastmcp|mcp\.server)/ },
+  port('python', /^uvicorn:(?:run|Config)$/, ['port']),
+  port('python', /^granian:Granian$/, ['port']),
+  { ...port('python', /[:.]run$/, ['port']), needs: /^(?:flask|quart|fastmcp|mcp\.server)/ },
   {
-    ...port('express', 'javascript', /[:.]listen$/, ['port', 0]),
+    ...port('javascript', /[:.]listen$/, ['port', 0]),
     needs: /^(?:express|fastify|koa|(?:node:)?https?)$/,
   },
-  port('hono', 'javascript', /^@hono\/node-server:serve$/, ['port']),
-  port('bun', 'javascript', /^:Bun\.serve$/, ['port']),
+  port('javascript', /^@hono\/node-server:serve$/, ['port']),
+  port('javascript', /^:Bun\.serve$/, ['port']),
 ];
 
 const SCRIPT_ROUTES: readonly CallRow[] = [
   {
-    framework: 'express',
     language: 'javascript',
     name: /^(?:express|fastify|hono|koa-router|@koa\/router|:).*[.:](?:get|post|put|all)$/,
     needs: /^(?:express|fastify|hono|koa-router|@koa\/router)$/,
@@ -48,7 +46,6 @@ const SCRIPT_ROUTES: readonly CallRow[] = [
 /** An agent that is itself an MCP server over HTTP. */
 const MCP_SERVERS: readonly CallRow[] = [
   {
-    framework: 'fastmcp',
     language: 'python',
     name: /^(?:(?:fastmcp|mcp)[\w.]*:(?:FastMCP|MCPServer)\(\)|:[\w.]+)\.(?:run|run_async|streamable_http_app|sse_app|http_app)$/,
     needs: /^(?:fastmcp|mcp\.server)/,
@@ -59,7 +56,6 @@ const MCP_SERVERS: readonly CallRow[] = [
     },
   },
   {
-    framework: 'mcp-sdk',
     language: 'javascript',
     name: /^@modelcontextprotocol\/[\w./-]+:(?:\w+)?StreamableHTTPServerTransport$/,
     read: () => [{ kind: 'apiType', type: 'mcp' }],
@@ -70,7 +66,6 @@ export const API_CALLS: readonly CallRow[] = [...PORTS, ...SCRIPT_ROUTES, ...MCP
 
 export const API_DECORATORS: readonly DecoratorRow[] = [
   {
-    framework: 'fastapi',
     language: 'python',
     name: /[:.](?:get|post|put|route)$/,
     needs: /^(?:fastapi|flask|quart|starlette|litestar|sanic|robyn)\b/,

@@ -15,6 +15,8 @@ const USUAL: Readonly<Record<GuardrailType, Where>> = {
   custom: 'input',
 };
 
+export const GUARDRAIL_TYPES = Object.keys(USUAL) as GuardrailType[];
+
 const guardrailFound = (type: GuardrailType, members: Partial<GuardrailFound> = {}): GuardrailFound[] => {
   const none = { action: null, module: null, function: null };
   return [{ kind: 'guardrail', where: USUAL[type], ...none, ...members, type }];
@@ -22,69 +24,35 @@ const guardrailFound = (type: GuardrailType, members: Partial<GuardrailFound> = 
 
 /** A call that runs or configures a guardrail of a known type. */
 const known = (
-  framework: string,
   language: CallRow['language'],
   name: RegExp,
-  found: { type: GuardrailType; where?: Where; action?: string },
-): CallRow => ({ framework, language, name, read: () => guardrailFound(found.type, found) });
+  type: GuardrailType,
+  found: { where?: Where; action?: string } = {},
+): CallRow => ({ language, name, read: () => guardrailFound(type, found) });
 
 const LIBRARIES: readonly CallRow[] = [
-  known('guardrails-ai', 'python', /^guardrails\.hub:(?:DetectPII|GuardrailsPII)$/, { type: 'pii-detector' }),
-  known('guardrails-ai', 'python', /^guardrails\.hub:(?:ToxicLanguage|ProfanityFree|NSFWText)$/, {
-    type: 'toxicity-filter',
-  }),
-  known('guardrails-ai', 'python', /^guardrails\.hub:(?:RestrictToTopic|SensitiveTopic)$/, {
-    type: 'topic-filter',
-  }),
-  known('guardrails-ai', 'python', /^guardrails\.hub:(?:DetectJailbreak|DetectPromptInjection)$/, {
-    type: 'prompt-injection',
-  }),
-  known('guardrails-ai', 'python', /^guardrails\.hub:(?:Provenance\w+|GroundedAI\w+)$/, {
-    type: 'hallucination-detector',
-  }),
-  known('llm-guard', 'python', /^llm_guard\.input_scanners[\w.]*:Anonymize$/, {
-    type: 'pii-detector',
-    action: 'scrub',
-  }),
-  known('llm-guard', 'python', /^llm_guard\.input_scanners[\w.]*:PromptInjection$/, {
-    type: 'prompt-injection',
-  }),
-  known('llm-guard', 'python', /^llm_guard\.input_scanners[\w.]*:Toxicity$/, {
-    type: 'toxicity-filter',
-    where: 'input',
-  }),
-  known('llm-guard', 'python', /^llm_guard\.input_scanners[\w.]*:BanTopics$/, { type: 'topic-filter' }),
-  known('llm-guard', 'python', /^llm_guard\.output_scanners[\w.]*:Sensitive$/, {
-    type: 'pii-detector',
-    where: 'output',
-  }),
-  known('llm-guard', 'python', /^llm_guard\.output_scanners[\w.]*:Toxicity$/, { type: 'toxicity-filter' }),
-  known('llm-guard', 'python', /^llm_guard\.output_scanners[\w.]*:BanTopics$/, {
-    type: 'topic-filter',
-    where: 'output',
-  }),
-  known('llm-guard', 'python', /^llm_guard\.output_scanners[\w.]*:FactualConsistency$/, {
-    type: 'hallucination-detector',
-  }),
-  known('presidio', 'python', /^presidio_analyzer[\w.]*:AnalyzerEngine$/, { type: 'pii-detector' }),
-  known('presidio', 'python', /^presidio_anonymizer[\w.]*:AnonymizerEngine$/, {
-    type: 'pii-detector',
-    action: 'scrub',
-  }),
-  known('detoxify', 'python', /^detoxify:Detoxify$/, { type: 'toxicity-filter' }),
-  known('langchain', 'python', /^langchain\.agents\.middleware[\w.]*:PIIMiddleware$/, {
-    type: 'pii-detector',
-  }),
-  known('langchain', 'javascript', /^langchain:piiMiddleware$/, { type: 'pii-detector' }),
-  known('mastra', 'javascript', /^@mastra\/core\/processors:PIIDetector$/, { type: 'pii-detector' }),
-  known('mastra', 'javascript', /^@mastra\/core\/processors:PromptInjectionDetector$/, {
-    type: 'prompt-injection',
-  }),
-  known('mastra', 'javascript', /^@mastra\/core\/processors:ModerationProcessor$/, {
-    type: 'toxicity-filter',
-  }),
+  known('python', /^guardrails\.hub:(?:DetectPII|GuardrailsPII)$/, 'pii-detector'),
+  known('python', /^guardrails\.hub:(?:ToxicLanguage|ProfanityFree|NSFWText)$/, 'toxicity-filter'),
+  known('python', /^guardrails\.hub:(?:RestrictToTopic|SensitiveTopic)$/, 'topic-filter'),
+  known('python', /^guardrails\.hub:(?:DetectJailbreak|DetectPromptInjection)$/, 'prompt-injection'),
+  known('python', /^guardrails\.hub:(?:Provenance\w+|GroundedAI\w+)$/, 'hallucination-detector'),
+  known('python', /^llm_guard\.input_scanners[\w.]*:Anonymize$/, 'pii-detector', { action: 'scrub' }),
+  known('python', /^llm_guard\.input_scanners[\w.]*:PromptInjection$/, 'prompt-injection'),
+  known('python', /^llm_guard\.input_scanners[\w.]*:Toxicity$/, 'toxicity-filter', { where: 'input' }),
+  known('python', /^llm_guard\.input_scanners[\w.]*:BanTopics$/, 'topic-filter'),
+  known('python', /^llm_guard\.output_scanners[\w.]*:Sensitive$/, 'pii-detector', { where: 'output' }),
+  known('python', /^llm_guard\.output_scanners[\w.]*:Toxicity$/, 'toxicity-filter'),
+  known('python', /^llm_guard\.output_scanners[\w.]*:BanTopics$/, 'topic-filter', { where: 'output' }),
+  known('python', /^llm_guard\.output_scanners[\w.]*:FactualConsistency$/, 'hallucination-detector'),
+  known('python', /^presidio_analyzer[\w.]*:AnalyzerEngine$/, 'pii-detector'),
+  known('python', /^presidio_anonymizer[\w.]*:AnonymizerEngine$/, 'pii-detector', { action: 'scrub' }),
+  known('python', /^detoxify:Detoxify$/, 'toxicity-filter'),
+  known('python', /^langchain\.agents\.middleware[\w.]*:PIIMiddleware$/, 'pii-detector'),
+  known('javascript', /^langchain:piiMiddleware$/, 'pii-detector'),
+  known('javascript', /^@mastra\/core\/processors:PIIDetector$/, 'pii-detector'),
+  known('javascript', /^@mastra\/core\/processors:PromptInjectionDetector$/, 'prompt-injection'),
+  known('javascript', /^@mastra\/core\/processors:ModerationProcessor$/, 'toxicity-filter'),
   {
-    framework: 'openai',
     language: 'any',
     name: /[:.]moderations\.create$/,
     needs: /^openai(?:\/|$)/,
@@ -95,17 +63,14 @@ const LIBRARIES: readonly CallRow[] = [
   },
 ];
 
-const TYPES = Object.keys(USUAL) as GuardrailType[];
-
 /** `behavior.guardrail("pii-detector", …)` of the reporter. */
 const REPORTER: CallRow = {
-  framework: 'agent-compliance',
   language: 'javascript',
   name: /[:.]guardrail$/,
   needs: /^agent-compliance\/reporter$/,
   read: (call, code) => {
     const name = code.textOption(call, [0]);
-    const type = TYPES.find((each) => each === name);
+    const type = GUARDRAIL_TYPES.find((each) => each === name);
     return type === undefined ? [] : guardrailFound(type, whereOf(call.args.positional));
   },
 };
@@ -146,7 +111,6 @@ function whereOf(checked: readonly Value[]): { where?: Where } {
 
 /** A call of a function of the agent whose name shows what it does, such as `redact_pii(message)`. */
 const OWN_CALLS: CallRow = {
-  framework: '',
   language: 'any',
   name: /^:(?:[\w$]+\.)*[\w$]+$/,
   read: (call) => {
@@ -166,7 +130,6 @@ function custom(where: Where, names: readonly [string, ...string[]], module: str
 }
 
 const decorated = (name: RegExp, where: Where): DecoratorRow => ({
-  framework: 'openai-agents',
   language: 'python',
   name,
   read: ({ source, decorator }) => custom(where, [decorator.function.name], moduleOf(source)),
@@ -179,7 +142,6 @@ export const GUARDRAIL_DECORATORS: readonly DecoratorRow[] = [
 
 /** `inputGuardrails: [{ name: "…", execute }]`, in place or as a list of names. */
 const listed = (key: string, where: Where): ObjectRow => ({
-  framework: 'openai-agents',
   language: 'javascript',
   needs: /^@openai\/agents/,
   key,

@@ -1,11 +1,9 @@
 import { VENDOR_CODE } from '../../../core/vendors/vendors.ts';
-import type { Found } from '../finding.ts';
 import type { ImportRow } from '../row.ts';
 
 type Language = ImportRow['language'];
 
 const framework = (name: string, language: Language, pattern: RegExp): ImportRow => ({
-  framework: name,
   language,
   name: pattern,
   found: [{ kind: 'framework', name }],
@@ -39,44 +37,42 @@ const FRAMEWORKS: readonly ImportRow[] = [
   framework('mcp-sdk', 'any', /^(?:mcp(?:\.|$)|@modelcontextprotocol\/)/),
 ];
 
-const library = (name: string, pattern: RegExp, ...found: Found[]): ImportRow => ({
-  framework: name,
+const backend = (kind: 'tracing' | 'metrics' | 'logging', of: string, name: RegExp): ImportRow => ({
   language: 'any',
-  name: pattern,
-  found,
+  name,
+  found: [{ kind, backend: of }],
 });
 
 const LIBRARIES: readonly ImportRow[] = [
-  library('langfuse', /^(?:langfuse|@langfuse\/)/, { kind: 'tracing', backend: 'langfuse' }),
-  library('langsmith', /^langsmith(?:[./]|$)/, { kind: 'tracing', backend: 'langsmith' }),
-  library('logfire', /^logfire(?:\.|$)/, { kind: 'tracing', backend: 'logfire' }),
-  library('phoenix', /^(?:phoenix|openinference|@arizeai\/)/, { kind: 'tracing', backend: 'phoenix' }),
-  library('opentelemetry', /^(?:opentelemetry(?:\.|$)|@opentelemetry\/|traceloop)/, {
-    kind: 'tracing',
-    backend: 'otel',
-  }),
-  library('prometheus', /^(?:prometheus_client|prometheus_fastapi_instrumentator|prom-client)(?:\.|$)/, {
-    kind: 'metrics',
-    backend: 'prometheus',
-  }),
-  library('structlog', /^(?:structlog|pythonjsonlogger)(?:\.|$)/, { kind: 'logging', backend: 'structlog' }),
-  library('pino', /^pino(?:-http)?$/, { kind: 'logging', backend: 'pino' }),
-  library('winston', /^winston$/, { kind: 'logging', backend: 'winston' }),
+  backend('tracing', 'langfuse', /^(?:langfuse|@langfuse\/)/),
+  backend('tracing', 'langsmith', /^langsmith(?:[./]|$)/),
+  backend('tracing', 'logfire', /^logfire(?:\.|$)/),
+  backend('tracing', 'phoenix', /^(?:phoenix|openinference|@arizeai\/)/),
+  backend('tracing', 'otel', /^(?:opentelemetry(?:\.|$)|@opentelemetry\/|traceloop)/),
+  backend(
+    'metrics',
+    'prometheus',
+    /^(?:prometheus_client|prometheus_fastapi_instrumentator|prom-client)(?:\.|$)/,
+  ),
+  backend('logging', 'structlog', /^(?:structlog|pythonjsonlogger)(?:\.|$)/),
+  backend('logging', 'pino', /^pino(?:-http)?$/),
+  backend('logging', 'winston', /^winston$/),
 ];
 
 /** Evaluation usually is a test. */
-const EVALUATIONS: readonly ImportRow[] = [
-  ['deepeval', /^deepeval(?:\.|$)/],
-  ['ragas', /^ragas(?:\.|$)/],
-  ['promptfoo', /^promptfoo(?:\/|$)/],
-  ['evalite', /^evalite(?:\/|$)/],
-  ['inspect', /^inspect_ai(?:\.|$)/],
-].map(([name, pattern]): ImportRow => ({
-  framework: name as string,
+const evaluation = (of: string, name: RegExp): ImportRow => ({
   language: 'any',
-  name: pattern as RegExp,
-  found: [{ kind: 'evaluation', framework: name as string }],
+  name,
+  found: [{ kind: 'evaluation', framework: of }],
   inTests: true,
-}));
+});
+
+const EVALUATIONS: readonly ImportRow[] = [
+  evaluation('deepeval', /^deepeval(?:\.|$)/),
+  evaluation('ragas', /^ragas(?:\.|$)/),
+  evaluation('promptfoo', /^promptfoo(?:\/|$)/),
+  evaluation('evalite', /^evalite(?:\/|$)/),
+  evaluation('inspect', /^inspect_ai(?:\.|$)/),
+];
 
 export const IMPORT_ROWS: readonly ImportRow[] = [...FRAMEWORKS, ...LIBRARIES, ...EVALUATIONS];

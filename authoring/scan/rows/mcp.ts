@@ -88,12 +88,10 @@ function environmentIn(object: Value | null, source: Source, code: Code): Record
 }
 
 const one = (
-  framework: string,
   language: CallRow['language'],
   name: RegExp,
   positional: { url?: Keys; command?: Keys } = {},
 ): CallRow => ({
-  framework,
   language,
   name,
   read: (call, code) => {
@@ -105,8 +103,7 @@ const one = (
 });
 
 /** A client of several servers, which are the members of an object: the first argument, or one of its `keys`. */
-const several = (framework: string, language: CallRow['language'], name: RegExp): CallRow => ({
-  framework,
+const several = (language: CallRow['language'], name: RegExp): CallRow => ({
   language,
   name,
   read: ({ source, args }, code) => {
@@ -124,42 +121,36 @@ const several = (framework: string, language: CallRow['language'], name: RegExp)
 });
 
 export const MCP_ROWS: readonly CallRow[] = [
-  one('mcp-sdk', 'python', /^mcp[\w.]*:StdioServerParameters$/),
-  one('mcp-sdk', 'python', /^mcp\.client\.sse:sse_client$/, { url: [0] }),
-  one('mcp-sdk', 'python', /^mcp\.client\.streamable_http:streamable_?http_client$/, { url: [0] }),
-  one('mcp-sdk', 'javascript', /^@modelcontextprotocol\/[\w./-]+:StdioClientTransport$/),
-  one('mcp-sdk', 'javascript', /^@modelcontextprotocol\/[\w./-]+:StreamableHTTPClientTransport$/, {
+  one('python', /^mcp[\w.]*:StdioServerParameters$/),
+  one('python', /^mcp\.client\.sse:sse_client$/, { url: [0] }),
+  one('python', /^mcp\.client\.streamable_http:streamable_?http_client$/, { url: [0] }),
+  one('javascript', /^@modelcontextprotocol\/[\w./-]+:StdioClientTransport$/),
+  one('javascript', /^@modelcontextprotocol\/[\w./-]+:StreamableHTTPClientTransport$/, {
     url: [0],
   }),
-  one('mcp-sdk', 'javascript', /^@modelcontextprotocol\/[\w./-]+:SSEClientTransport$/, { url: [0] }),
-  one('fastmcp', 'python', /^fastmcp[\w.]*:(?:Client|\w+Transport)$/, { url: [0] }),
-  several('fastmcp', 'python', /^fastmcp[\w.]*:Client$/),
-  one('openai-agents', 'python', /^agents[\w.]*:(?:MCPServer(?:Stdio|Sse|StreamableHttp)|HostedMCPTool)$/),
-  one('openai-agents', 'javascript', /^@openai\/agents[\w-]*:MCPServer(?:Stdio|SSE|StreamableHttp)$/),
-  one('openai-agents', 'javascript', /^@openai\/agents[\w-]*:hostedMcpTool$/),
-  one('pydantic-ai', 'python', /^pydantic_ai[\w.]*:(?:MCPServer\w+|MCPToolset)$/, { url: [0], command: [0] }),
-  one('crewai', 'python', /^crewai\.mcp[\w.]*:MCPServer(?:Stdio|HTTP|SSE)$/),
-  one('crewai', 'python', /^crewai_tools[\w.]*:MCPServerAdapter$/, { url: [0] }),
-  one('autogen', 'python', /^autogen_ext[\w.]*:(?:Stdio|Sse|StreamableHttp)ServerParams$/),
-  several(
-    'langchain',
-    'any',
-    /^(?:langchain_mcp_adapters[\w.]*|@langchain\/mcp-adapters):MultiServerMCPClient$/,
-  ),
-  several('mastra', 'javascript', /^@mastra\/mcp:MCP(?:Client|Configuration)$/),
-  one('ai-sdk', 'javascript', /^(?:ai|@ai-sdk\/mcp):(?:experimental_)?createMCPClient$/),
+  one('javascript', /^@modelcontextprotocol\/[\w./-]+:SSEClientTransport$/, { url: [0] }),
+  one('python', /^fastmcp[\w.]*:(?:Client|\w+Transport)$/, { url: [0] }),
+  several('python', /^fastmcp[\w.]*:Client$/),
+  one('python', /^agents[\w.]*:(?:MCPServer(?:Stdio|Sse|StreamableHttp)|HostedMCPTool)$/),
+  one('javascript', /^@openai\/agents[\w-]*:MCPServer(?:Stdio|SSE|StreamableHttp)$/),
+  one('javascript', /^@openai\/agents[\w-]*:hostedMcpTool$/),
+  one('python', /^pydantic_ai[\w.]*:(?:MCPServer\w+|MCPToolset)$/, { url: [0], command: [0] }),
+  one('python', /^crewai\.mcp[\w.]*:MCPServer(?:Stdio|HTTP|SSE)$/),
+  one('python', /^crewai_tools[\w.]*:MCPServerAdapter$/, { url: [0] }),
+  one('python', /^autogen_ext[\w.]*:(?:Stdio|Sse|StreamableHttp)ServerParams$/),
+  several('any', /^(?:langchain_mcp_adapters[\w.]*|@langchain\/mcp-adapters):MultiServerMCPClient$/),
+  several('javascript', /^@mastra\/mcp:MCP(?:Client|Configuration)$/),
+  one('javascript', /^(?:ai|@ai-sdk\/mcp):(?:experimental_)?createMCPClient$/),
 ];
 
 /** A server that the vendor of the model calls. */
 export const MCP_OBJECTS: readonly ObjectRow[] = [
   {
-    framework: 'openai',
     language: 'any',
     key: 'server_url',
     read: ({ source, value }, code) => serverOf(asCall(source, value), code),
   },
   {
-    framework: 'anthropic',
     language: 'any',
     key: 'authorization_token',
     read: ({ source, value }, code) => serverOf(asCall(source, value), code),

@@ -78,8 +78,7 @@ const VENDOR_ROWS = Object.entries(VENDOR_CODE);
 
 /** Methods of the clients of vendors, also if the origin of the client is not known. */
 const METHODS: readonly CallRow[] = VENDOR_ROWS.flatMap(([vendor, { methods = [] }]) =>
-  methods.map(({ library = vendor, modules, path }): CallRow => ({
-    framework: library,
+  methods.map(({ modules, path }): CallRow => ({
     language: 'any',
     name: new RegExp(`^(?:${modules})?:(?:.*\\.)?${path}$`),
     needs: new RegExp(`^(?:${modules})(?:/|$)`),
@@ -88,8 +87,9 @@ const METHODS: readonly CallRow[] = VENDOR_ROWS.flatMap(([vendor, { methods = []
 );
 
 const CONSTRUCTORS: readonly CallRow[] = VENDOR_ROWS.flatMap(([vendor, { constructors = [] }]) =>
-  constructors.map(({ library, language, name, ids }): CallRow => ({
-    ...{ framework: library, language, name },
+  constructors.map(({ language, name, ids }): CallRow => ({
+    language,
+    name,
     read: model(vendor, ids),
   })),
 );
@@ -99,7 +99,6 @@ const CLIENTS: readonly CallRow[] = [
   ...METHODS,
   ...CONSTRUCTORS,
   {
-    framework: 'litellm',
     language: 'python',
     name: /^litellm:a?(?:completion|responses)$/,
     read: model(null, ['model', 0]),
@@ -112,7 +111,6 @@ const LANGCHAIN: readonly CallRow[] = VENDOR_ROWS.flatMap(([vendor, { langchain 
     ? []
     : [
         {
-          framework: 'langchain',
           language: 'any',
           name: new RegExp(`^@?langchain[\\w./-]*:${langchain}$`),
           read: model(vendor, [
@@ -124,62 +122,55 @@ const LANGCHAIN: readonly CallRow[] = VENDOR_ROWS.flatMap(([vendor, { langchain 
 );
 
 /** A call whose model id has the vendor in front, such as `openai:gpt-4o` or `openai/gpt-4o`, or a known name. */
-const prefixed = (framework: string, name: RegExp, ids: Keys): CallRow => ({
-  framework,
-  language: name.source.startsWith('^@') || framework === 'ai-sdk' ? 'javascript' : 'python',
+const prefixed = (name: RegExp, ids: Keys): CallRow => ({
+  language: /^\^(?:@|ai:)/.test(name.source) ? 'javascript' : 'python',
   name,
   read: model(null, ids),
 });
 
 const PREFIXED: readonly CallRow[] = [
-  { ...prefixed('langchain', /^langchain[\w./]*:init_?[cC]hat_?[mM]odel$/, ['model', 0]), language: 'any' },
-  { ...prefixed('langchain', /^langchain[\w./]*:create_?[aA]gent$/, ['model', 0]), language: 'any' },
-  prefixed('langgraph', /^langgraph\.prebuilt[\w.]*:create_react_agent$/, ['model', 0]),
-  prefixed('crewai', /^crewai(?:\.llm)?:LLM$/, ['model', 0]),
-  prefixed('crewai', /^crewai(?:\.agent)?:Agent$/, ['llm']),
-  prefixed('pydantic-ai', /^pydantic_ai(?:\.agent)?:Agent$/, ['model', 0]),
-  prefixed('openai-agents', /^agents(?:\.agent)?:Agent$/, ['model']),
-  prefixed('openai-agents', /^agents[\w.]*:(?:OpenAI\w+|Litellm)Model$/, ['model', 0]),
-  prefixed('openai-agents', /^@openai\/agents[\w-]*:Agent$/, ['model']),
-  prefixed('openai-agents', /^@openai\/agents[\w-]*:OpenAI\w+Model$/, [1]),
-  prefixed('google-adk', /^google\.adk[\w.]*:(?:Llm)?Agent$/, ['model']),
-  prefixed('google-adk', /^google\.adk[\w.]*:LiteLlm$/, ['model', 0]),
-  prefixed('ai-sdk', /^ai:(?:(?:generate|stream)(?:Text|Object)|\w*Agent)$/, ['model']),
-  prefixed('mastra', /^@mastra\/core(?:\/agent)?:Agent$/, ['model']),
-  prefixed('smolagents', /^smolagents:LiteLLM\w*Model$/, ['model_id', 0]),
-  prefixed('dspy', /^dspy:LM$/, ['model', 0]),
-  prefixed('semantic-kernel', /^semantic_kernel[\w.]*:OpenAI\w*Completion$/, ['ai_model_id']),
+  { ...prefixed(/^langchain[\w./]*:init_?[cC]hat_?[mM]odel$/, ['model', 0]), language: 'any' },
+  { ...prefixed(/^langchain[\w./]*:create_?[aA]gent$/, ['model', 0]), language: 'any' },
+  prefixed(/^langgraph\.prebuilt[\w.]*:create_react_agent$/, ['model', 0]),
+  prefixed(/^crewai(?:\.llm)?:LLM$/, ['model', 0]),
+  prefixed(/^crewai(?:\.agent)?:Agent$/, ['llm']),
+  prefixed(/^pydantic_ai(?:\.agent)?:Agent$/, ['model', 0]),
+  prefixed(/^agents(?:\.agent)?:Agent$/, ['model']),
+  prefixed(/^agents[\w.]*:(?:OpenAI\w+|Litellm)Model$/, ['model', 0]),
+  prefixed(/^@openai\/agents[\w-]*:Agent$/, ['model']),
+  prefixed(/^@openai\/agents[\w-]*:OpenAI\w+Model$/, [1]),
+  prefixed(/^google\.adk[\w.]*:(?:Llm)?Agent$/, ['model']),
+  prefixed(/^google\.adk[\w.]*:LiteLlm$/, ['model', 0]),
+  prefixed(/^ai:(?:(?:generate|stream)(?:Text|Object)|\w*Agent)$/, ['model']),
+  prefixed(/^@mastra\/core(?:\/agent)?:Agent$/, ['model']),
+  prefixed(/^smolagents:LiteLLM\w*Model$/, ['model_id', 0]),
+  prefixed(/^dspy:LM$/, ['model', 0]),
+  prefixed(/^semantic_kernel[\w.]*:OpenAI\w*Completion$/, ['ai_model_id']),
 ];
 
-/** A model class whose module or name shows the vendor: the first group of `name`. */
-const classOf = (framework: string, name: RegExp, ids: Keys): CallRow => ({
-  framework,
-  language: name.source.startsWith('^@') ? 'javascript' : 'python',
-  name,
-  read: (call, code) => {
-    const vendor = (name.exec(call.name)?.[1] ?? '').toLowerCase();
-    return model(splitModel(`${vendor}/model`).provider ?? vendor, ids)(call, code);
-  },
-});
-
-/** A pattern with `VENDOR` in place of the names of all vendors. */
-const ofVendor = (pattern: RegExp): RegExp => new RegExp(pattern.source.replace('VENDOR', VENDOR_NAMES));
+/** A model class whose module or name shows the vendor: the first group of `pattern`, with `VENDOR` for the names of all vendors. */
+function classOf(pattern: RegExp, ids: Keys): CallRow {
+  const name = new RegExp(pattern.source.replace('VENDOR', VENDOR_NAMES));
+  return {
+    language: pattern.source.startsWith('^@') ? 'javascript' : 'python',
+    name,
+    read: (call, code) => {
+      const vendor = (name.exec(call.name)?.[1] ?? '').toLowerCase();
+      return model(splitModel(`${vendor}/model`).provider ?? vendor, ids)(call, code);
+    },
+  };
+}
 
 const CLASSES: readonly CallRow[] = [
-  classOf('autogen', ofVendor(/^autogen_ext\.models\.(VENDOR)[\w.]*:\w+ChatCompletionClient$/), ['model']),
-  classOf('pydantic-ai', ofVendor(/^pydantic_ai\.models\.(VENDOR)[\w.]*:\w+Model$/), ['model_name', 0]),
-  classOf('llama-index', ofVendor(/^llama_index\.llms\.(VENDOR)\w*(?:\.\w+)*:\w+$/), [
-    ...['model', 'model_name', 'engine', 0],
-  ]),
-  classOf('llama-index', ofVendor(/^@llamaindex\/(VENDOR):\w+$/), ['model']),
-  classOf('agno', ofVendor(/^agno\.models\.(VENDOR)[\w.]*:\w+$/), ['id']),
-  classOf('smolagents', /^smolagents:(OpenAI|AzureOpenAI)(?:Server)?Model$/, ['model_id', 0]),
-  classOf('haystack', /^haystack[\w.]*:(OpenAI|AzureOpenAI)(?:Chat)?Generator$/, ['model']),
+  classOf(/^autogen_ext\.models\.(VENDOR)[\w.]*:\w+ChatCompletionClient$/, ['model']),
+  classOf(/^pydantic_ai\.models\.(VENDOR)[\w.]*:\w+Model$/, ['model_name', 0]),
+  classOf(/^llama_index\.llms\.(VENDOR)\w*(?:\.\w+)*:\w+$/, ['model', 'model_name', 'engine', 0]),
+  classOf(/^@llamaindex\/(VENDOR):\w+$/, ['model']),
+  classOf(/^agno\.models\.(VENDOR)[\w.]*:\w+$/, ['id']),
+  classOf(/^smolagents:(OpenAI|AzureOpenAI)(?:Server)?Model$/, ['model_id', 0]),
+  classOf(/^haystack[\w.]*:(OpenAI|AzureOpenAI)(?:Chat)?Generator$/, ['model']),
   classOf(
-    'ai-sdk',
-    ofVendor(
-      /^@ai-sdk\/(VENDOR):(?:create\w+\(\)|\w+)(?:\.(?:chat|responses|completion|languageModel|messages))?$/,
-    ),
+    /^@ai-sdk\/(VENDOR):(?:create\w+\(\)|\w+)(?:\.(?:chat|responses|completion|languageModel|messages))?$/,
     [0],
   ),
 ];

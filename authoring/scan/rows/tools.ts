@@ -1,6 +1,6 @@
 import type { Call, Code } from '../code.ts';
 import { paragraphOf } from '../declarations.ts';
-import type { ToolFound } from '../finding.ts';
+import { HINTS, type ToolFound } from '../finding.ts';
 import { asCall, moduleOf, type CallRow, type ClassRow, type DecoratorRow, type ObjectRow } from '../row.ts';
 import { textOf, type Source } from '../source.ts';
 import { literalOf, targetOf } from '../syntax.ts';
@@ -9,7 +9,6 @@ import { optionOf, type Value } from '../values.ts';
 type Options = Pick<Call, 'source' | 'args'>;
 type Keys = readonly (string | number)[];
 
-const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
 const DESCRIPTION: Keys = ['description', 'description_override'];
 
 function toolFound(name: string, members: Partial<ToolFound>): ToolFound[] {
@@ -42,8 +41,7 @@ function descriptionOf(options: Options, code: Code, keys: Keys = DESCRIPTION): 
 }
 
 /** A Python function that a decorator makes a tool. */
-const decorated = (framework: string, name: RegExp, needs?: RegExp): DecoratorRow => ({
-  framework,
+const decorated = (name: RegExp, needs?: RegExp): DecoratorRow => ({
   language: 'python',
   name,
   ...(needs !== undefined && { needs }),
@@ -60,21 +58,20 @@ const decorated = (framework: string, name: RegExp, needs?: RegExp): DecoratorRo
 });
 
 export const TOOL_DECORATORS: readonly DecoratorRow[] = [
-  decorated('langchain', /^langchain(?:_core)?[\w.]*:tool$/),
-  decorated('crewai', /^crewai(?:_tools)?[\w.]*:tool$/),
-  decorated('smolagents', /^smolagents:tool$/),
-  decorated('openai-agents', /^agents[\w.]*:function_tool$/),
-  decorated('pydantic-ai', /^(?:pydantic_ai[\w.]*:Agent\(\)|:[\w.]+)\.tool(?:_plain)?$/, /^pydantic_ai/),
+  decorated(/^langchain(?:_core)?[\w.]*:tool$/),
+  decorated(/^crewai(?:_tools)?[\w.]*:tool$/),
+  decorated(/^smolagents:tool$/),
+  decorated(/^agents[\w.]*:function_tool$/),
+  decorated(/^(?:pydantic_ai[\w.]*:Agent\(\)|:[\w.]+)\.tool(?:_plain)?$/, /^pydantic_ai/),
   decorated(
-    'fastmcp',
     /^(?:(?:fastmcp|mcp)[\w.]*:(?:FastMCP|MCPServer)\(\)|:[\w.]+)\.tool$/,
     /^(?:fastmcp|mcp\.server)/,
   ),
-  decorated('semantic-kernel', /^semantic_kernel[\w.]*:kernel_function$/),
-  decorated('agno', /^agno[\w.]*:tool$/),
-  decorated('strands', /^strands[\w.]*:tool$/),
-  decorated('anthropic', /^anthropic[\w.]*:beta_(?:async_)?tool$/),
-  decorated('claude-agent-sdk', /^claude_agent_sdk:tool$/),
+  decorated(/^semantic_kernel[\w.]*:kernel_function$/),
+  decorated(/^agno[\w.]*:tool$/),
+  decorated(/^strands[\w.]*:tool$/),
+  decorated(/^anthropic[\w.]*:beta_(?:async_)?tool$/),
+  decorated(/^claude_agent_sdk:tool$/),
 ];
 
 interface ToolForm {
@@ -85,13 +82,7 @@ interface ToolForm {
 }
 
 /** A call that creates a tool. In JavaScript the variable of the tool stands for its function. */
-const created = (
-  framework: string,
-  language: CallRow['language'],
-  name: RegExp,
-  form: ToolForm = {},
-): CallRow => ({
-  framework,
+const created = (language: CallRow['language'], name: RegExp, form: ToolForm = {}): CallRow => ({
   language,
   name,
   read: (call, code) => {
@@ -119,38 +110,33 @@ function targetNamed({ source, value }: Call): { key: string; variable: string |
 }
 
 export const TOOL_CALLS: readonly CallRow[] = [
-  created('langchain', 'python', /^langchain(?:_core)?[\w.]*:(?:Structured)?Tool(?:\.from_function)?$/, {
+  created('python', /^langchain(?:_core)?[\w.]*:(?:Structured)?Tool(?:\.from_function)?$/, {
     name: ['name', 0],
     function: ['func', 'coroutine', 0],
   }),
-  created('langchain', 'javascript', /^(?:@langchain\/core\/tools|langchain):tool$/),
-  created('langchain', 'javascript', /^(?:@langchain|langchain)\/[\w/-]+:Dynamic(?:Structured)?Tool$/),
-  created('llama-index', 'python', /^llama_index[\w.]*:(?:FunctionTool|QueryEngineTool)\.from_defaults$/, {
+  created('javascript', /^(?:@langchain\/core\/tools|langchain):tool$/),
+  created('javascript', /^(?:@langchain|langchain)\/[\w/-]+:Dynamic(?:Structured)?Tool$/),
+  created('python', /^llama_index[\w.]*:(?:FunctionTool|QueryEngineTool)\.from_defaults$/, {
     function: ['fn', 'async_fn', 0],
   }),
-  created(
-    'llama-index',
-    'javascript',
-    /^(?:@llamaindex\/core\/tools|llamaindex):(?:tool|FunctionTool\.from)$/,
-  ),
-  created('autogen', 'python', /^autogen_core[\w.]*:FunctionTool$/, { function: ['func', 0] }),
-  created('openai-agents', 'python', /^agents[\w.]*:function_tool$/, {
+  created('javascript', /^(?:@llamaindex\/core\/tools|llamaindex):(?:tool|FunctionTool\.from)$/),
+  created('python', /^autogen_core[\w.]*:FunctionTool$/, { function: ['func', 0] }),
+  created('python', /^agents[\w.]*:function_tool$/, {
     name: ['name_override'],
     function: ['func', 0],
   }),
-  created('openai-agents', 'javascript', /^@openai\/agents[\w-]*:tool$/),
-  created('openai', 'javascript', /^openai\/helpers\/[\w-]+:\w*[fF]unction\w*$/),
-  created('ai-sdk', 'javascript', /^ai:(?:tool|dynamicTool)$/),
-  created('mastra', 'javascript', /^@mastra\/core(?:\/tools)?:createTool$/, { name: ['id'] }),
-  created('anthropic', 'javascript', /^@anthropic-ai\/sdk\/helpers[\w/-]*:beta\w*Tool$/),
-  created('claude-agent-sdk', 'javascript', /^@anthropic-ai\/claude-agent-sdk:tool$/, {
+  created('javascript', /^@openai\/agents[\w-]*:tool$/),
+  created('javascript', /^openai\/helpers\/[\w-]+:\w*[fF]unction\w*$/),
+  created('javascript', /^ai:(?:tool|dynamicTool)$/),
+  created('javascript', /^@mastra\/core(?:\/tools)?:createTool$/, { name: ['id'] }),
+  created('javascript', /^@anthropic-ai\/sdk\/helpers[\w/-]*:beta\w*Tool$/),
+  created('javascript', /^@anthropic-ai\/claude-agent-sdk:tool$/, {
     name: [0],
     description: [1],
   }),
-  created('mcp-sdk', 'python', /^mcp\.types:Tool$/),
+  created('python', /^mcp\.types:Tool$/),
   {
     ...created(
-      'mcp-sdk',
       'javascript',
       /^(?:@modelcontextprotocol\/[\w./-]+:McpServer\(\)|:[\w.]+)\.(?:tool|registerTool)$/,
       {
@@ -160,39 +146,33 @@ export const TOOL_CALLS: readonly CallRow[] = [
     ),
     needs: /^@modelcontextprotocol\/(?:sdk\/server|server)/,
   },
-  { ...created('fastmcp', 'javascript', /^(?:fastmcp:FastMCP\(\)|:[\w.]+)\.addTool$/), needs: /^fastmcp$/ },
+  { ...created('javascript', /^(?:fastmcp:FastMCP\(\)|:[\w.]+)\.addTool$/), needs: /^fastmcp$/ },
 ];
 
-/** Tools that a vendor or a framework brings: the call that adds one, and its name for the model. */
-const BUILTIN: readonly (readonly [framework: string, name: RegExp, tool: string])[] = [
-  ['openai-agents', /^(?:agents|@openai\/agents[\w-]*):(?:WebSearchTool|webSearchTool)$/, 'web_search'],
-  ['openai-agents', /^(?:agents|@openai\/agents[\w-]*):(?:FileSearchTool|fileSearchTool)$/, 'file_search'],
-  [
-    'openai-agents',
-    /^(?:agents|@openai\/agents[\w-]*):(?:CodeInterpreterTool|codeInterpreterTool)$/,
-    'code_interpreter',
-  ],
-  ['openai-agents', /^(?:agents|@openai\/agents[\w-]*):(?:ComputerTool|computerTool)$/, 'computer_use'],
-  ['langchain', /^@?langchain[\w./-]*:TavilySearch(?:Results)?$/, 'tavily_search'],
-  ['langchain', /^langchain[\w.]*:DuckDuckGoSearch(?:Run|Results)$/, 'duckduckgo_search'],
-  ['langchain', /^langchain[\w.]*:PythonREPLTool$/, 'Python_REPL'],
-  ['crewai', /^crewai_tools[\w.]*:SerperDevTool$/, 'search_the_internet_with_serper'],
-  ['crewai', /^crewai_tools[\w.]*:ScrapeWebsiteTool$/, 'read_website_content'],
-  ['crewai', /^crewai_tools[\w.]*:FileReadTool$/, 'read_a_files_content'],
-  ['smolagents', /^smolagents:(?:DuckDuckGo|Web)SearchTool$/, 'web_search'],
-  ['smolagents', /^smolagents:PythonInterpreterTool$/, 'python_interpreter'],
+/** Tools that a vendor or a framework brings: the name of each for the model, and the call that adds it. */
+const BUILTIN: readonly (readonly [tool: string, name: RegExp])[] = [
+  ['web_search', /^(?:agents|@openai\/agents[\w-]*):(?:WebSearchTool|webSearchTool)$/],
+  ['file_search', /^(?:agents|@openai\/agents[\w-]*):(?:FileSearchTool|fileSearchTool)$/],
+  ['code_interpreter', /^(?:agents|@openai\/agents[\w-]*):(?:CodeInterpreterTool|codeInterpreterTool)$/],
+  ['computer_use', /^(?:agents|@openai\/agents[\w-]*):(?:ComputerTool|computerTool)$/],
+  ['tavily_search', /^@?langchain[\w./-]*:TavilySearch(?:Results)?$/],
+  ['duckduckgo_search', /^langchain[\w.]*:DuckDuckGoSearch(?:Run|Results)$/],
+  ['Python_REPL', /^langchain[\w.]*:PythonREPLTool$/],
+  ['search_the_internet_with_serper', /^crewai_tools[\w.]*:SerperDevTool$/],
+  ['read_website_content', /^crewai_tools[\w.]*:ScrapeWebsiteTool$/],
+  ['read_a_files_content', /^crewai_tools[\w.]*:FileReadTool$/],
+  ['web_search', /^smolagents:(?:DuckDuckGo|Web)SearchTool$/],
+  ['python_interpreter', /^smolagents:PythonInterpreterTool$/],
 ];
 
-export const BUILTIN_TOOLS: readonly CallRow[] = BUILTIN.map(([framework, name, tool]): CallRow => ({
-  framework,
+export const BUILTIN_TOOLS: readonly CallRow[] = BUILTIN.map(([tool, name]): CallRow => ({
   language: 'any',
   name,
   read: () => toolFound(tool, { type: 'builtin' }),
 }));
 
 /** A call with a list of plain Python functions, which are tools by that. */
-const listed = (framework: string, name: RegExp, keys: Keys): CallRow => ({
-  framework,
+const listed = (name: RegExp, keys: Keys): CallRow => ({
   language: 'python',
   name,
   read: ({ source, args }, code) => {
@@ -202,15 +182,15 @@ const listed = (framework: string, name: RegExp, keys: Keys): CallRow => ({
 });
 
 export const TOOL_LISTS: readonly CallRow[] = [
-  listed('autogen', /^autogen_agentchat[\w.]*:AssistantAgent$/, ['tools']),
-  listed('pydantic-ai', /^pydantic_ai[\w.]*:(?:Agent|FunctionToolset)$/, ['tools']),
-  listed('google-adk', /^google\.adk[\w.]*:(?:Llm)?Agent$/, ['tools']),
-  listed('langgraph', /^langgraph\.prebuilt[\w.]*:(?:create_react_agent|ToolNode)$/, ['tools', 1, 0]),
-  listed('langchain', /^langchain[\w.]*:create_agent$/, ['tools', 1]),
-  { ...listed('langchain', /[:.]bind_tools$/, ['tools', 0]), needs: /^langchain/ },
-  listed('llama-index', /^llama_index[\w.]*:(?:Function|ReAct)Agent(?:\.from_tools)?$/, ['tools', 0]),
-  listed('agno', /^agno[\w.]*:Agent$/, ['tools']),
-  listed('strands', /^strands[\w.]*:Agent$/, ['tools']),
+  listed(/^autogen_agentchat[\w.]*:AssistantAgent$/, ['tools']),
+  listed(/^pydantic_ai[\w.]*:(?:Agent|FunctionToolset)$/, ['tools']),
+  listed(/^google\.adk[\w.]*:(?:Llm)?Agent$/, ['tools']),
+  listed(/^langgraph\.prebuilt[\w.]*:(?:create_react_agent|ToolNode)$/, ['tools', 1, 0]),
+  listed(/^langchain[\w.]*:create_agent$/, ['tools', 1]),
+  { ...listed(/[:.]bind_tools$/, ['tools', 0]), needs: /^langchain/ },
+  listed(/^llama_index[\w.]*:(?:Function|ReAct)Agent(?:\.from_tools)?$/, ['tools', 0]),
+  listed(/^agno[\w.]*:Agent$/, ['tools']),
+  listed(/^strands[\w.]*:Agent$/, ['tools']),
 ];
 
 /** Items of one list, and lists in lists. */
@@ -240,8 +220,7 @@ function functionsIn(
 }
 
 /** A subclass of a framework's tool class, with the name and the description in its fields. */
-const subclass = (framework: string, language: ClassRow['language'], name: RegExp): ClassRow => ({
-  framework,
+const subclass = (language: ClassRow['language'], name: RegExp): ClassRow => ({
   language,
   name,
   read: ({ source, declaration }, code) => {
@@ -257,16 +236,15 @@ const subclass = (framework: string, language: ClassRow['language'], name: RegEx
 });
 
 export const TOOL_CLASSES: readonly ClassRow[] = [
-  subclass('langchain', 'python', /^langchain(?:_core)?[\w.]*:BaseTool$/),
-  subclass('langchain', 'javascript', /^(?:@langchain|langchain)\/[\w/-]+:(?:Structured)?Tool$/),
-  subclass('crewai', 'python', /^crewai(?:_tools)?[\w.]*:BaseTool$/),
-  subclass('smolagents', 'python', /^smolagents:Tool$/),
+  subclass('python', /^langchain(?:_core)?[\w.]*:BaseTool$/),
+  subclass('javascript', /^(?:@langchain|langchain)\/[\w/-]+:(?:Structured)?Tool$/),
+  subclass('python', /^crewai(?:_tools)?[\w.]*:BaseTool$/),
+  subclass('python', /^smolagents:Tool$/),
 ];
 
 /** Tools as JSON for the API of a vendor. */
 export const TOOL_OBJECTS: readonly ObjectRow[] = [
   {
-    framework: 'openai',
     language: 'any',
     key: 'type',
     value: /^function$/,
@@ -278,7 +256,6 @@ export const TOOL_OBJECTS: readonly ObjectRow[] = [
     },
   },
   {
-    framework: 'anthropic',
     language: 'any',
     key: 'input_schema',
     read: ({ source, value }, code) => toolOf(asCall(source, value), code),
