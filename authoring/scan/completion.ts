@@ -1,4 +1,4 @@
-import { flag, oneOf, parseWith, text, withDefault, type Field } from '../../core/shapes/field.ts';
+import { fieldOf, flag, oneOf, parseWith, text, withDefault, type Field } from '../../core/shapes/field.ts';
 import { list, object, type TypeOf } from '../../core/shapes/object.ts';
 import type { Code } from './code.ts';
 import { paragraphOf } from './declarations.ts';
@@ -9,36 +9,17 @@ import { placeOf, stringsOf, textOf, type Place } from './source.ts';
 
 const SIDES = ['input', 'output'] as const;
 
-const strings = { type: 'string' } as const;
-const strict = (properties: Record<string, unknown>) => ({
-  type: 'object',
-  additionalProperties: false,
-  required: Object.keys(properties),
-  properties,
-});
-const arrayOf = (properties: Record<string, unknown>) => ({ type: 'array', items: strict(properties) });
-
-/** JSON Schema of the answer, as strict as the vendors require. */
-export const COMPLETION_SCHEMA: Readonly<Record<string, unknown>> = strict({
-  description: strings,
-  tools: arrayOf({
-    name: strings,
-    description: strings,
-    ...Object.fromEntries(HINTS.map((hint) => [hint, { type: 'boolean' }])),
-  }),
-  guardrails: arrayOf({
-    type: { type: 'string', enum: GUARDRAIL_TYPES },
-    where: { type: 'string', enum: SIDES },
-    function: strings,
-  }),
-  models: arrayOf({ provider: strings, id: strings }),
-  variables: { type: 'array', items: strings },
-});
-
 const line = withDefault(text('A description.', { cut: 500 }), '');
 const name = text('A name.', { cut: 200 });
-const many = <T>(about: string, of: Field<T>): Field<T[]> =>
-  withDefault(list(about, of, { max: MAX_ITEMS, cut: true }), []);
+/** At most MAX_ITEMS entries, the rest is not read. Without the limit in the schema, because vendors do not accept it there. */
+function many<T>(about: string, of: Field<T>): Field<T[]> {
+  const all = list(about, of);
+  return fieldOf(
+    (value, path, errors) =>
+      all(Array.isArray(value) ? value.slice(0, MAX_ITEMS) : (value ?? []), path, errors),
+    () => all.returns,
+  );
+}
 
 const tool = object('A tool.', {
   name,
@@ -63,6 +44,9 @@ const completion = object('A completion.', {
   models: many('The models.', object('A model.', { provider: name, id: name })),
   variables: many('The variables.', name),
 });
+
+/** JSON Schema of the response, as strict as the vendors require. */
+export const COMPLETION_SCHEMA = completion.returns;
 
 /** What a model proposes for a manifest. Every name must be in the code. */
 export interface Completion extends TypeOf<typeof completion> {}
