@@ -47,8 +47,8 @@ export function parseDataset(text: string): ParsedDataset {
 
 function parseLine(source: string, line: number): Sample | DatasetProblem {
   const value = jsonOf(source);
-  if (value === undefined) return { line, column: columnOfError(source), message: 'is not valid JSON' };
   const start = source.length - source.trimStart().length + 1;
+  if (value === undefined) return { line, column: start, message: 'is not valid JSON' };
   const at = (key: string) => Math.max(source.indexOf(JSON.stringify(key)) + 1, start);
   if (!isRecord(value)) return { line, column: start, message: 'must be an object with input and expected' };
   const { input, expected, tags = [] } = value;
@@ -59,27 +59,6 @@ function parseLine(source: string, line: number): Sample | DatasetProblem {
   if (!Array.isArray(tags) || !tags.every((tag): tag is string => typeof tag === 'string'))
     return { line, column: at('tags'), message: 'tags must be a list of texts' };
   return { line, input, expected, tags };
-}
-
-/** 1-based column of the first character after which no JSON text is possible; after the last one if the text is incomplete. */
-function columnOfError(source: string): number {
-  let [possible, impossible] = [0, source.length + 1];
-  while (impossible - possible > 1) {
-    const middle = Math.floor((possible + impossible) / 2);
-    if (isStartOfJson(source.slice(0, middle))) possible = middle;
-    else impossible = middle;
-  }
-  return impossible;
-}
-
-function isStartOfJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch (error) {
-    const { message } = error as Error;
-    return message.includes('end of JSON input') || message.includes(` at position ${text.length} `);
-  }
 }
 
 /** Samples with the tag (null: all), at most `size` (null: all) of them, spread evenly over the dataset. */
