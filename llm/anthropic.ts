@@ -2,11 +2,16 @@ import type Anthropic from '@anthropic-ai/sdk';
 import { readEnv, type Environment } from '../runtime/env.ts';
 import type { Secret } from '../runtime/secret.ts';
 import { AnswerText, resultOf, usageOf, type End } from './answer.ts';
-import { apiFailure, inAcceptedForm } from './api-failure.ts';
+import { apiAttempt, clientOptions, inAcceptedForm } from './api-failure.ts';
 import { attempt, LIMITS, type Limits } from './attempt.ts';
-import { boundedFetch } from './bounded-fetch.ts';
 import { withAnswerFormat } from './prompts/answer-format.ts';
-import type { CompletionRequest, CompletionResult, Provider, Readiness } from './provider.ts';
+import {
+  notReady,
+  type CompletionRequest,
+  type CompletionResult,
+  type Provider,
+  type Readiness,
+} from './provider.ts';
 import { ANTHROPIC_FIELDS, DEFAULT_MODELS, modelOverride, withInvalidVariable } from './settings.ts';
 
 const VENDOR = 'Anthropic';
@@ -31,23 +36,14 @@ export function checkAnthropic(env: Environment): Readiness {
   if (!read.ok) return withInvalidVariable(read.problems);
   const { ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: baseUrl } = read.config;
   if (key === null)
-    return {
-      ready: false,
-      reason: 'ANTHROPIC_API_KEY is not set',
-      remedy: 'Set ANTHROPIC_API_KEY to a key of the Anthropic API.',
-    };
+    return notReady('ANTHROPIC_API_KEY is not set', 'Set ANTHROPIC_API_KEY to a key of the Anthropic API.');
   const model = modelOverride(env) ?? DEFAULT_MODELS['anthropic-api'];
   return { ready: true, provider: anthropicProvider({ key, baseUrl, model }) };
 }
 
 export function anthropicProvider({ key, baseUrl, model, limits = LIMITS }: AnthropicSettings): Provider {
   const memory: { form: Form } = { form: { hasSchema: true } };
-  const about = {
-    vendor: VENDOR,
-    limits,
-    secrets: [key.reveal()],
-    reasonOf: (error: unknown) => apiFailure(error, { vendor: VENDOR, keyName: 'ANTHROPIC_API_KEY' }),
-  };
+  const about = apiAttempt({ vendor: VENDOR, keyName: 'ANTHROPIC_API_KEY', key, limits });
   return {
     name: 'anthropic-api',
     model,
@@ -56,12 +52,8 @@ export function anthropicProvider({ key, baseUrl, model, limits = LIMITS }: Anth
         const { loadAnthropic } = await import('./sdk/main.ts');
         const Client = await loadAnthropic();
         const client = new Client({
-          apiKey: key.reveal(),
+          ...clientOptions(key, limits),
           baseURL: baseUrl?.href ?? PUBLIC_API,
-          fetch: boundedFetch(limits.transferBytes),
-          maxRetries: limits.retries,
-          timeout: limits.timeoutMs,
-          logLevel: 'off',
         });
         return await inAcceptedForm(memory, withoutSchema, async (form) => {
           const events = await client.messages.create(bodyOf(request, model, form), { signal });

@@ -1,10 +1,36 @@
 import { describeError } from '../core/untrusted/describe-error.ts';
 import { isRecord } from '../core/untrusted/fields.ts';
 import { reasonOf } from '../probe/reason.ts';
-import { AnswerFailure } from './attempt.ts';
+import type { Secret } from '../runtime/secret.ts';
+import { AnswerFailure, type AttemptSettings, type Limits } from './attempt.ts';
+import { boundedFetch } from './bounded-fetch.ts';
 
-/** Why a request through an SDK failed. @param keyName the variable with the key */
-export function apiFailure(error: unknown, { vendor, keyName }: { vendor: string; keyName: string }): string {
+/** How the request of an SDK is attempted. @param keyName the variable with the key */
+export function apiAttempt({
+  key,
+  limits,
+  ...about
+}: {
+  vendor: string;
+  keyName: string;
+  key: Secret;
+  limits: Limits;
+}): AttemptSettings {
+  const reasonOf = (error: unknown): string => apiFailure(error, about);
+  return { vendor: about.vendor, limits, secrets: [key.reveal()], reasonOf };
+}
+
+/** The options that the clients of both SDKs have. */
+export const clientOptions = (key: Secret, { transferBytes, retries, timeoutMs }: Limits) => ({
+  apiKey: key.reveal(),
+  fetch: boundedFetch(transferBytes),
+  maxRetries: retries,
+  timeout: timeoutMs,
+  logLevel: 'off' as const,
+});
+
+/** Why a request through an SDK failed. */
+function apiFailure(error: unknown, { vendor, keyName }: { vendor: string; keyName: string }): string {
   if (error instanceof AnswerFailure) return error.message;
   const status = statusOf(error);
   if (status === 401) return `${vendor} rejected the key in ${keyName} (status 401)`;

@@ -3,11 +3,17 @@ import { isRecord } from '../core/untrusted/fields.ts';
 import { readEnv, type Environment } from '../runtime/env.ts';
 import type { Secret } from '../runtime/secret.ts';
 import { AnswerText, resultOf, usageOf, type End } from './answer.ts';
-import { apiFailure, inAcceptedForm } from './api-failure.ts';
+import { apiAttempt, clientOptions, inAcceptedForm } from './api-failure.ts';
 import { attempt, LIMITS, type Limits } from './attempt.ts';
-import { boundedFetch } from './bounded-fetch.ts';
 import { withAnswerFormat } from './prompts/answer-format.ts';
-import type { CompletionRequest, CompletionResult, Provider, ProviderName, Readiness } from './provider.ts';
+import {
+  notReady,
+  type CompletionRequest,
+  type CompletionResult,
+  type Provider,
+  type ProviderName,
+  type Readiness,
+} from './provider.ts';
 import {
   COMPATIBLE_FIELDS,
   DEFAULT_MODELS,
@@ -45,11 +51,7 @@ export function checkOpenai(env: Environment): Readiness {
   if (!read.ok) return withInvalidVariable(read.problems);
   const { OPENAI_API_KEY: key, OPENAI_BASE_URL: baseUrl } = read.config;
   if (key === null)
-    return {
-      ready: false,
-      reason: 'OPENAI_API_KEY is not set',
-      remedy: 'Set OPENAI_API_KEY to a key of the OpenAI API.',
-    };
+    return notReady('OPENAI_API_KEY is not set', 'Set OPENAI_API_KEY to a key of the OpenAI API.');
   const provider = openaiProvider({
     name: 'openai-api',
     keyName: 'OPENAI_API_KEY',
@@ -70,17 +72,15 @@ export function checkCompatible(env: Environment): Readiness {
     PLATFORM_LLM_BASE_URL: baseUrl,
   } = read.config;
   if (key === null)
-    return {
-      ready: false,
-      reason: 'PLATFORM_LLM_API_KEY is not set',
-      remedy: 'Set PLATFORM_LLM_API_KEY, PLATFORM_LLM_MODEL and PLATFORM_LLM_BASE_URL.',
-    };
+    return notReady(
+      'PLATFORM_LLM_API_KEY is not set',
+      'Set PLATFORM_LLM_API_KEY, PLATFORM_LLM_MODEL and PLATFORM_LLM_BASE_URL.',
+    );
   if (model === null)
-    return {
-      ready: false,
-      reason: 'PLATFORM_LLM_API_KEY is set, but PLATFORM_LLM_MODEL is not',
-      remedy: 'Set PLATFORM_LLM_MODEL to a model of the endpoint.',
-    };
+    return notReady(
+      'PLATFORM_LLM_API_KEY is set, but PLATFORM_LLM_MODEL is not',
+      'Set PLATFORM_LLM_MODEL to a model of the endpoint.',
+    );
   const keyName = 'PLATFORM_LLM_API_KEY';
   const provider = openaiProvider({ name: 'openai-compatible', keyName, key, baseUrl, model });
   return { ready: true, provider };
@@ -93,12 +93,7 @@ export function openaiProvider(settings: OpenAiSettings): Provider {
   const memory: { form: Form } = {
     form: { hasSchema: true, hasUsage: true, limit: isOpenai ? 'max_completion_tokens' : 'max_tokens' },
   };
-  const about = {
-    vendor,
-    limits,
-    secrets: [key.reveal()],
-    reasonOf: (error: unknown) => apiFailure(error, { vendor, keyName }),
-  };
+  const about = apiAttempt({ vendor, keyName, key, limits });
   return {
     name,
     model,
@@ -120,15 +115,11 @@ async function clientOf({ name, key, baseUrl }: OpenAiSettings, limits: Limits):
   const { loadOpenai } = await import('./sdk/main.ts');
   const Client = await loadOpenai();
   return new Client({
-    apiKey: key.reveal(),
+    ...clientOptions(key, limits),
     baseURL: baseUrl.href,
     // The SDK reads these from the environment, where they belong to OPENAI_API_KEY.
     adminAPIKey: null,
     ...(name === 'openai-compatible' && { organization: null, project: null }),
-    fetch: boundedFetch(limits.transferBytes),
-    maxRetries: limits.retries,
-    timeout: limits.timeoutMs,
-    logLevel: 'off',
   });
 }
 

@@ -52,3 +52,5 @@ export interface Provider {
 export type Readiness =
   | { ready: true; provider: Provider }
   | { ready: false; reason: string; remedy: string };
+
+export const notReady = (reason: string, remedy: string): Readiness => ({ ready: false, reason, remedy });

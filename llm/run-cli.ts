@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
-import { constants } from 'node:fs';
-import { access, mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, isAbsolute, join } from 'node:path';
+import { isExecutable } from '../probe/command.ts';
 import type { Environment } from '../runtime/env.ts';
 
 export interface CliCall {
@@ -35,13 +35,7 @@ const MAX_STDERR = 4_096;
 export async function findCommand(name: string, path: string | undefined): Promise<string | null> {
   for (const directory of (path ?? '').split(delimiter).filter(isAbsolute)) {
     const file = join(directory, name);
-    const isExecutable = await access(file, constants.X_OK)
-      .then(() => stat(file))
-      .then(
-        (entry) => entry.isFile(),
-        () => false,
-      );
-    if (isExecutable) return file;
+    if (await isExecutable(file)) return file;
   }
   return null;
 }

@@ -10,7 +10,7 @@ import {
   type EnvProblem,
   type Summaries,
 } from '../runtime/env.ts';
-import { PROVIDERS, type Readiness } from './provider.ts';
+import { notReady, PROVIDERS, type Readiness } from './provider.ts';
 
 /** Models that are requested unless PLATFORM_LLM_MODEL names one. The CLI of a subscription has its own default. */
 export const DEFAULT_MODELS = {
@@ -69,5 +69,5 @@ export function modelOverride(env: Environment): string | null {
 /** A provider with an invalid variable. */
 export function withInvalidVariable(problems: readonly EnvProblem[]): Readiness {
   const reason = describeProblems(problems).replaceAll('\n', '; ');
-  return { ready: false, reason, remedy: 'Correct the variable.' };
+  return notReady(reason, 'Correct the variable.');
 }

@@ -2,13 +2,14 @@ import { describeError } from '../core/untrusted/describe-error.ts';
 import type { Environment } from '../runtime/env.ts';
 import { AnswerText, resultOf, type Usage } from './answer.ts';
 import { AnswerFailure, attempt, LIMITS, type Limits } from './attempt.ts';
-import type {
-  CompletionOptions,
-  CompletionRequest,
-  CompletionResult,
-  Provider,
-  ProviderName,
-  Readiness,
+import {
+  notReady,
+  type CompletionOptions,
+  type CompletionRequest,
+  type CompletionResult,
+  type Provider,
+  type ProviderName,
+  type Readiness,
 } from './provider.ts';
 import { findCommand, inEmptyDirectory, runCli, type CliEnd } from './run-cli.ts';
 import { modelOverride } from './settings.ts';
@@ -48,34 +49,27 @@ const MAX_CHECK_BYTES = 2 ** 20;
 
 /** Runs the command's own login check, which makes no request to a model. Never rejects. */
 export function checkSubscription(cli: Cli, env: Environment, limits: Limits = LIMITS): Promise<Readiness> {
-  return readinessOf(cli, env, limits).catch((error: unknown): Readiness => ({
-    ready: false,
-    reason: `${cli.command} cannot be checked: ${describeError(error)}`,
-    remedy: 'Check the directory for temporary files (TMPDIR).',
-  }));
+  return readinessOf(cli, env, limits).catch((error: unknown) =>
+    notReady(
+      `${cli.command} cannot be checked: ${describeError(error)}`,
+      'Check the directory for temporary files (TMPDIR).',
+    ),
+  );
 }
 
 async function readinessOf(cli: Cli, env: Environment, limits: Limits): Promise<Readiness> {
   const { command, product, login } = cli;
   const file = await findCommand(command, env['PATH']);
   if (file === null)
-    return {
-      ready: false,
-      reason: `the command ${command} is not on PATH`,
-      remedy: `Install ${product} and run: ${login}.`,
-    };
+    return notReady(`the command ${command} is not on PATH`, `Install ${product} and run: ${login}.`);
   const visible = Object.fromEntries(Object.entries(env).filter(([name]) => !cli.hidden.includes(name)));
   const installed = { file, env: visible, model: modelOverride(env), limits };
   const help = await runCheck(installed, cli.help);
   if (help.exitCode !== 0 || !cli.required.every((pattern) => pattern.test(help.stdout)))
-    return {
-      ready: false,
-      reason: `${file} does not have the required options`,
-      remedy: `Update ${product}.`,
-    };
+    return notReady(`${file} does not have the required options`, `Update ${product}.`);
   const { exitCode, stdout } = await runCheck(installed, cli.status);
   if (exitCode !== 0 || /"loggedIn":\s*false/.test(stdout))
-    return { ready: false, reason: `${command} is not logged in`, remedy: `Run: ${login}.` };
+    return notReady(`${command} is not logged in`, `Run: ${login}.`);
   return { ready: true, provider: subscriptionProvider(cli, { ...installed, help: help.stdout }) };
 }
 

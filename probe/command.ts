@@ -25,14 +25,15 @@ export async function commandReach(command: string, path: string | undefined): P
 }
 
 async function firstExecutable(places: readonly string[]): Promise<boolean> {
-  for (const place of places) {
-    const isThere = await access(place, constants.X_OK)
-      .then(() => stat(place))
-      .then(
-        (entry) => entry.isFile(),
-        () => false,
-      );
-    if (isThere) return true;
-  }
+  for (const place of places) if (await isExecutable(place)) return true;
   return false;
 }
+
+/** Whether this process may execute the file at a path. */
+export const isExecutable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK)
+    .then(() => stat(path))
+    .then(
+      (entry) => entry.isFile(),
+      () => false,
+    );
