@@ -50,9 +50,7 @@ function keyHeaders({ keyHeader, headers }: Vendor, key: string): Record<string,
 
 async function callApi(vendor: Vendor, key: string, probe: ModelProbe): Promise<Reach> {
   const { model, timeoutMs = 5000, signal } = probe;
-  const late = new AbortController();
-  const timeout = late.signal;
-  const timer = setTimeout(() => late.abort(), timeoutMs);
+  const timeout = AbortSignal.timeout(timeoutMs);
   const started = performance.now();
   try {
     const response = await fetch(vendor.baseUrl + vendor.checkPath, {
@@ -69,8 +67,6 @@ async function callApi(vendor: Vendor, key: string, probe: ModelProbe): Promise<
       state: 'unreachable',
       reason: failureOf(error, { provider: model.provider, timeoutMs, timeout }),
     };
-  } finally {
-    clearTimeout(timer);
   }
 }
 
