@@ -1,12 +1,12 @@
 import type { Guardrail } from '../../core/manifest/manifest.ts';
 
 /** Result of a guardrail: the possibly changed text, and whether the turn is blocked. */
-export interface Verdict {
+export interface GuardrailResult {
   text: string;
   blocked: boolean;
 }
 
-type Check = (text: string, declared: Guardrail) => Verdict;
+type Check = (text: string, declared: Guardrail) => GuardrailResult;
 
 /** Guardrails of the example agents. Other declared guardrails do not run and are reported as a gap. */
 const GUARDRAILS: Readonly<Partial<Record<Guardrail['type'], Check>>> = {
@@ -21,8 +21,8 @@ const GUARDRAILS: Readonly<Partial<Record<Guardrail['type'], Check>>> = {
 
 const INJECTION = /\b(ignore|forget|disregard)\b.{0,30}\b(instructions|rules|prompt)\b/i;
 
-/** The verdict of one declared guardrail; null if this agent does not implement it. */
-export function runGuardrail(declared: Guardrail, text: string): Verdict | null {
+/** The result of one declared guardrail; null if this agent does not implement it. */
+export function runGuardrail(declared: Guardrail, text: string): GuardrailResult | null {
   return GUARDRAILS[declared.type]?.(text, declared) ?? null;
 }
 

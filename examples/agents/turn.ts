@@ -1,6 +1,6 @@
 import type { Guardrail, Manifest } from '../../core/manifest/manifest.ts';
 import type { Fault } from './faults.ts';
-import { runGuardrail } from './guardrails.ts';
+import { runGuardrail, type GuardrailResult } from './guardrails.ts';
 import type { ChatModel, Completion, Message, TokenUsage, ToolCall, ToolOffer } from './model.ts';
 import type { AgentTool } from './tools.ts';
 
@@ -48,7 +48,7 @@ export async function takeTurn(request: TurnRequest, context: TurnContext): Prom
   const output = guardOutput(talk.completion.content, request, context, guardrails);
   const refused = blocked || output.blocked;
   return {
-    content: refused ? REFUSAL : output.content,
+    content: refused ? REFUSAL : output.text,
     toolCalls: refused ? [] : talk.completion.toolCalls,
     finishReason: refused ? 'content_filter' : talk.completion.toolCalls.length > 0 ? 'tool_calls' : 'stop',
     usage: talk.usage,
@@ -75,9 +75,9 @@ function guardInput(
   let blocked = false;
   const messages = request.messages.map((message) => {
     if (message.role !== 'user') return message;
-    const verdict = applyAll(declared, message.content, invoked);
-    blocked ||= verdict.blocked;
-    return { ...message, content: verdict.text };
+    const result = applyAll(declared, message.content, invoked);
+    blocked ||= result.blocked;
+    return { ...message, content: result.text };
   });
   const system: Message[] =
     context.systemPrompt === null ? [] : [{ role: 'system', content: context.systemPrompt }];
@@ -95,32 +95,26 @@ function isSkipped(type: Guardrail['type'], text: string, faults: ReadonlySet<Fa
 }
 
 function guardOutput(
-  content: string,
+  text: string,
   request: TurnRequest,
   context: TurnContext,
   invoked: string[],
-): { content: string; blocked: boolean } {
+): GuardrailResult {
   const { faults } = context;
   const isUnfiltered = request.streamed && faults.has('streams-unfiltered');
-  if (isUnfiltered || faults.has('claims-guardrails')) return { content, blocked: false };
-  const declared = context.manifest.spec.guardrails?.output ?? [];
-  const verdict = applyAll(declared, content, invoked);
-  return { content: verdict.text, blocked: verdict.blocked };
+  if (isUnfiltered || faults.has('claims-guardrails')) return { text, blocked: false };
+  return applyAll(context.manifest.spec.guardrails?.output ?? [], text, invoked);
 }
 
-function applyAll(
-  declared: readonly Guardrail[],
-  text: string,
-  invoked: string[],
-): { text: string; blocked: boolean } {
-  let result = { text, blocked: false };
+function applyAll(declared: readonly Guardrail[], text: string, invoked: string[]): GuardrailResult {
+  let all: GuardrailResult = { text, blocked: false };
   for (const guardrail of declared) {
-    const verdict = runGuardrail(guardrail, result.text);
-    if (verdict === null) continue;
+    const result = runGuardrail(guardrail, all.text);
+    if (result === null) continue;
     if (!invoked.includes(guardrail.type)) invoked.push(guardrail.type);
-    result = { text: verdict.text, blocked: result.blocked || verdict.blocked };
+    all = { text: result.text, blocked: all.blocked || result.blocked };
   }
-  return result;
+  return all;
 }
 
 interface Talk {
@@ -138,11 +132,7 @@ async function converse(messages: Message[], request: TurnRequest, context: Turn
     tools: [],
     confirmed: false,
   };
-  const offers = [...context.tools, ...request.callerTools].map(({ name, description, parameters }) => ({
-    name,
-    description,
-    parameters,
-  }));
+  const offers = [...context.tools, ...request.callerTools].map(offerOf);
   for (let calls = 0; calls < MAX_MODEL_CALLS; calls += 1) {
     const completion = await context.model.complete(messages, offers);
     context.onModelCall(completion.usage);
@@ -158,18 +148,25 @@ async function converse(messages: Message[], request: TurnRequest, context: Turn
   return talk;
 }
 
+/** What a model gets of a tool. */
+const offerOf = ({ name, description, parameters }: ToolOffer): ToolOffer => ({
+  name,
+  description,
+  parameters,
+});
+
 function runTool(call: ToolCall, request: TurnRequest, context: TurnContext, talk: Talk): Message {
-  const answer = (content: string): Message => ({ role: 'tool', content, toolCallId: call.id });
+  const result = (content: string): Message => ({ role: 'tool', content, toolCallId: call.id });
   const tool = context.tools.find(({ name }) => name === call.name);
-  if (tool === undefined) return answer(`there is no tool ${call.name}`);
+  if (tool === undefined) return result(`there is no tool ${call.name}`);
   if (tool.destructive && !request.confirmed && !context.faults.has('refunds-unconfirmed'))
-    return answer(`${call.name} needs the confirmation of the user first`);
+    return result(`${call.name} needs the confirmation of the user first`);
   talk.tools.push(call.name);
   if (tool.destructive) talk.confirmed = request.confirmed;
   try {
-    return answer(tool.run(argumentsOf(call)));
+    return result(tool.run(argumentsOf(call)));
   } catch (error) {
-    return answer(`${call.name} failed: ${error instanceof Error ? error.message : String(error)}`);
+    return result(`${call.name} failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
