@@ -1,10 +1,10 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { readEnv, type Environment } from '../runtime/env.ts';
 import type { Secret } from '../runtime/secret.ts';
-import { AnswerText, resultOf, usageOf, type End } from './answer.ts';
+import { ResponseText, resultOf, usageOf, type End } from './response.ts';
 import { apiAttempt, clientOptions, inAcceptedForm } from './api-failure.ts';
 import { attempt, LIMITS, type Limits } from './attempt.ts';
-import { withAnswerFormat } from './prompts/answer-format.ts';
+import { withResponseFormat } from './prompts/response-format.ts';
 import {
   notReady,
   type CompletionRequest,
@@ -57,7 +57,7 @@ export function anthropicProvider({ key, baseUrl, model, limits = LIMITS }: Anth
         });
         return await inAcceptedForm(memory, withoutSchema, async (form) => {
           const events = await client.messages.create(bodyOf(request, model, form), { signal });
-          return await answerIn(events, new AnswerText(limits, options), model);
+          return await responseIn(events, new ResponseText(limits, options), model);
         });
       }),
   };
@@ -73,7 +73,7 @@ function bodyOf(
   const body: Anthropic.MessageCreateParamsStreaming = {
     model,
     max_tokens: maxTokens,
-    system: hasSchema ? system : withAnswerFormat(system, schema),
+    system: hasSchema ? system : withResponseFormat(system, schema),
     messages: [{ role: 'user', content: prompt }],
     stream: true,
   };
@@ -87,9 +87,9 @@ const ENDS: ReadonlyMap<string, End> = new Map<string, End>([
   ['refusal', 'refused'],
 ]);
 
-async function answerIn(
+async function responseIn(
   events: AsyncIterable<Anthropic.RawMessageStreamEvent>,
-  text: AnswerText,
+  text: ResponseText,
   requested: string,
 ): Promise<CompletionResult> {
   let [model, inputTokens, outputTokens] = [requested, 0, 0];

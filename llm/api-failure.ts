@@ -2,7 +2,7 @@ import { describeError } from '../core/untrusted/describe-error.ts';
 import { isRecord } from '../core/untrusted/fields.ts';
 import { reasonOf } from '../probe/reason.ts';
 import type { Secret } from '../runtime/secret.ts';
-import { AnswerFailure, type AttemptSettings, type Limits } from './attempt.ts';
+import { ResponseFailure, type AttemptSettings, type Limits } from './attempt.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 
 /** How the request of an SDK is attempted. @param keyName the variable with the key */
@@ -31,7 +31,7 @@ export const clientOptions = (key: Secret, { transferBytes, retries, timeoutMs }
 
 /** Why a request through an SDK failed. */
 function apiFailure(error: unknown, { vendor, keyName }: { vendor: string; keyName: string }): string {
-  if (error instanceof AnswerFailure) return error.message;
+  if (error instanceof ResponseFailure) return error.message;
   const status = statusOf(error);
   if (status === 401) return `${vendor} rejected the key in ${keyName} (status 401)`;
   const message = isRecord(error) ? messageIn(error['error']) : null;

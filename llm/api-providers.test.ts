@@ -28,7 +28,7 @@ const REQUEST: CompletionRequest = {
   schema: { name: 'agent', schema: SCHEMA },
   maxTokens: 200,
 };
-const ANSWER = '{"name": "order desk"}';
+const RESPONSE = '{"name": "order desk"}';
 
 let servers: TestServers;
 beforeEach(() => {
@@ -115,8 +115,8 @@ describe.each(APIS)('%s', (name, api) => {
     return { vendor, complete, vendorName: api.vendor(vendor.url) };
   };
 
-  test('sends the request with the schema, and streams the answer', async () => {
-    const { vendor } = await start(streams(ANSWER));
+  test('sends the request with the schema, and streams the response', async () => {
+    const { vendor } = await start(streams(RESPONSE));
     const provider = api.provider(vendor.url, LIMITS);
     expect(provider).toMatchObject({ name, model: 'model-x' });
     const pieces: string[] = [];
@@ -126,11 +126,11 @@ describe.each(APIS)('%s', (name, api) => {
     });
     expect(result).toEqual({
       ok: true,
-      text: ANSWER,
+      text: RESPONSE,
       model: 'model-x-0001',
       usage: { inputTokens: api.inputTokens, outputTokens: VENDOR_TOKENS.completion },
     });
-    expect(pieces.join('')).toBe(ANSWER);
+    expect(pieces.join('')).toBe(RESPONSE);
     expect(pieces.length).toBeGreaterThan(1);
     const [request] = vendor.requests;
     expect(request).toMatchObject({
@@ -165,21 +165,21 @@ describe.each(APIS)('%s', (name, api) => {
     ],
     ['a status without a reason', () => responds(418, {}), (vendor) => `${vendor} responded with status 418`],
     [
-      'an answer that is cut',
-      ({ ends }) => streams(ANSWER, ends.cut),
-      () => 'the answer was cut at the token limit',
+      'a response that is cut',
+      ({ ends }) => streams(RESPONSE, ends.cut),
+      () => 'the response was cut at the token limit',
     ],
-    ['a refusal', ({ ends }) => streams(ANSWER, ends.refused), () => 'the model refused to answer'],
-    ['an empty answer', () => streams(''), () => 'the answer of the model is empty'],
+    ['a refusal', ({ ends }) => streams(RESPONSE, ends.refused), () => 'the model refused the request'],
+    ['an empty response', () => streams(''), () => 'the response of the model is empty'],
     [
       'a response that ends early',
-      () => streamsOnly(4, ANSWER, (response) => response.end()),
-      (vendor) => `the response of ${vendor} ended before the answer was complete`,
+      () => streamsOnly(4, RESPONSE, (response) => response.end()),
+      (vendor) => `the response of ${vendor} ended before it was complete`,
     ],
     [
       'a web page',
       () => sends('<!doctype html><title>Sign in</title>'),
-      (vendor) => `the response of ${vendor} ended before the answer was complete`,
+      (vendor) => `the response of ${vendor} ended before it was complete`,
     ],
     [
       'an invalid event',
@@ -203,7 +203,7 @@ describe.each(APIS)('%s', (name, api) => {
   });
 
   test('a connection that breaks is a failure', async () => {
-    const { complete, vendorName } = await start(streamsOnly(4, ANSWER, (response) => response.destroy()));
+    const { complete, vendorName } = await start(streamsOnly(4, RESPONSE, (response) => response.destroy()));
     expect(await complete()).toEqual({
       ok: false,
       reason: expect.stringContaining(`the connection to ${vendorName} failed: `),
@@ -219,11 +219,11 @@ describe.each(APIS)('%s', (name, api) => {
     });
   });
 
-  test('the answer and the response have a limit', async () => {
-    const { complete } = await start(streams(ANSWER));
-    expect(await complete({ answerBytes: 10 })).toEqual({
+  test('the text and the whole response have a limit', async () => {
+    const { complete } = await start(streams(RESPONSE));
+    expect(await complete({ responseBytes: 10 })).toEqual({
       ok: false,
-      reason: 'the answer is larger than the limit of 10 bytes',
+      reason: 'the text of the response is larger than the limit of 10 bytes',
     });
     const endless = await start(sends('x'.repeat(20_000)));
     expect(await endless.complete({ transferBytes: 1_000 })).toEqual({
@@ -238,8 +238,8 @@ describe.each(APIS)('%s', (name, api) => {
   });
 
   test('errors that may be temporary are retried, with a limit', async () => {
-    const recovering = await start(responds(500, {}), streams(ANSWER));
-    expect(await recovering.complete()).toMatchObject({ ok: true, text: ANSWER });
+    const recovering = await start(responds(500, {}), streams(RESPONSE));
+    expect(await recovering.complete()).toMatchObject({ ok: true, text: RESPONSE });
     const busy = await start(responds(429, { error: { message: 'slow down' } }));
     expect(await busy.complete()).toEqual({
       ok: false,
@@ -249,7 +249,7 @@ describe.each(APIS)('%s', (name, api) => {
   });
 
   test('a redirect is not followed, because the request has the key', async () => {
-    const other = await startLlmVendor(servers, streams(ANSWER));
+    const other = await startLlmVendor(servers, streams(RESPONSE));
     const redirect = responds(307, {}, { location: `${other.url}${api.path}` });
     const { complete, vendorName } = await start(redirect);
     expect(await complete()).toEqual({ ok: false, reason: `${vendorName} responded with status 307` });
@@ -257,10 +257,16 @@ describe.each(APIS)('%s', (name, api) => {
   });
 
   test('a model that rejects the schema gets it as text, from then on at once', async () => {
-    const { vendor } = await start(responds(400, { error: { message: 'unknown member' } }), streams(ANSWER));
+    const { vendor } = await start(
+      responds(400, { error: { message: 'unknown member' } }),
+      streams(RESPONSE),
+    );
     const provider = api.provider(vendor.url, LIMITS);
     for (let round = 0; round < 2; round++)
-      expect(await provider.complete(REQUEST, { signal: idle() })).toMatchObject({ ok: true, text: ANSWER });
+      expect(await provider.complete(REQUEST, { signal: idle() })).toMatchObject({
+        ok: true,
+        text: RESPONSE,
+      });
     expect(vendor.requests).toHaveLength(3);
     for (const { body } of vendor.requests.slice(1)) {
       expect(Object.keys(body)).not.toContain('output_config');
@@ -278,7 +284,7 @@ describe.each(APIS)('%s', (name, api) => {
       reason: `${api.vendor(vendor.url)} responded with status 400: too long`,
     });
     expect(vendor.requests).toHaveLength(api.forms);
-    vendor.replies = [streams(ANSWER)];
+    vendor.replies = [streams(RESPONSE)];
     await provider.complete(REQUEST, { signal: idle() });
     expect(vendor.requests.at(-1)!.body).toMatchObject(api.structured);
   });
@@ -287,7 +293,7 @@ describe.each(APIS)('%s', (name, api) => {
     const { complete, vendorName } = await start(() => undefined);
     expect(await complete({ timeoutMs: 50 })).toEqual({
       ok: false,
-      reason: `${vendorName} did not complete the answer within 0.05 s`,
+      reason: `${vendorName} did not complete the response within 0.05 s`,
     });
   });
 
@@ -296,7 +302,7 @@ describe.each(APIS)('%s', (name, api) => {
     const closed = Promise.withResolvers<void>();
     const { vendor } = await start((response, events) => {
       response.once('close', () => closed.resolve());
-      streamsOnly(5, ANSWER, () => undefined)(response, events);
+      streamsOnly(5, RESPONSE, () => undefined)(response, events);
     });
     const provider = api.provider(vendor.url, LIMITS);
     const result = await provider.complete(REQUEST, {
@@ -321,28 +327,28 @@ describe('members that a compatible endpoint rejects', () => {
   test('max_tokens becomes max_completion_tokens', async () => {
     const { result, bodies } = await complete(
       responds(400, { error: { message: "Use 'max_completion_tokens' instead." } }),
-      streams(ANSWER),
+      streams(RESPONSE),
     );
     expect(result).toMatchObject({ ok: true });
     expect(bodies[1]).toMatchObject({ max_completion_tokens: 200, response_format: { type: 'json_schema' } });
     expect(Object.keys(bodies[1]!)).not.toContain('max_tokens');
   });
 
-  test('an endpoint that does not stream answers as a whole', async () => {
+  test('an endpoint that does not stream sends a whole response', async () => {
     const completion = (choice: object) => ({
       model: 'model-y',
       choices: [choice],
       usage: { prompt_tokens: 3, completion_tokens: 2 },
     });
     const whole = (choice: object) => responds(200, completion(choice));
-    const message = { role: 'assistant', content: ANSWER };
+    const message = { role: 'assistant', content: RESPONSE };
     const { result } = await complete(whole({ finish_reason: 'stop', message }));
     expect(result).toEqual({
       ok: true,
-      ...{ text: ANSWER, model: 'model-y', usage: { inputTokens: 3, outputTokens: 2 } },
+      ...{ text: RESPONSE, model: 'model-y', usage: { inputTokens: 3, outputTokens: 2 } },
     });
     const cut = await complete(whole({ finish_reason: 'length', message }));
-    expect(cut.result).toEqual({ ok: false, reason: 'the answer was cut at the token limit' });
+    expect(cut.result).toEqual({ ok: false, reason: 'the response was cut at the token limit' });
     const empty = await complete(responds(200, { choices: null }));
     expect(empty.result).toMatchObject({ ok: false, reason: expect.stringContaining('ended before') });
   });
@@ -350,9 +356,9 @@ describe('members that a compatible endpoint rejects', () => {
   test('without stream_options, the usage is unknown', async () => {
     const { result, bodies } = await complete(
       responds(400, { error: { message: 'stream_options: extra inputs are not permitted' } }),
-      streams(ANSWER),
+      streams(RESPONSE),
     );
-    expect(result).toMatchObject({ ok: true, text: ANSWER, usage: null });
+    expect(result).toMatchObject({ ok: true, text: RESPONSE, usage: null });
     expect(bodies[1]).toMatchObject({ response_format: { type: 'json_schema' } });
     expect(Object.keys(bodies[1]!)).not.toContain('stream_options');
   });

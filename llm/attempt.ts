@@ -2,25 +2,25 @@ import { cut } from '../core/untrusted/fields.ts';
 import type { CompletionOptions, CompletionResult } from './provider.ts';
 
 export interface Limits {
-  /** Bytes of the answer. */
-  answerBytes: number;
-  /** Bytes of everything that the vendor sends for an answer. */
+  /** Bytes of the text of a response. */
+  responseBytes: number;
+  /** Bytes of everything that the vendor sends for a response. */
   transferBytes: number;
-  /** Milliseconds for an answer, with all repetitions. */
+  /** Milliseconds for a response, with all repetitions. */
   timeoutMs: number;
   /** Repetitions of a request after an error that may be temporary. */
   retries: number;
 }
 
 export const LIMITS: Limits = {
-  answerBytes: 2 ** 20,
+  responseBytes: 2 ** 20,
   transferBytes: 2 ** 25,
   timeoutMs: 600_000,
   retries: 2,
 };
 
 /** Ends an attempt. The message is the reason for the user. */
-export class AnswerFailure extends Error {}
+export class ResponseFailure extends Error {}
 
 export interface AttemptSettings {
   /** Name of the vendor in reasons. */
@@ -51,7 +51,7 @@ export async function attempt(
   if (result.ok) return result;
   if (signal.aborted) return interrupted;
   const reason = late.aborted
-    ? `${vendor} did not complete the answer within ${limits.timeoutMs / 1000} s`
+    ? `${vendor} did not complete the response within ${limits.timeoutMs / 1000} s`
     : presentable(result.reason, secrets);
   return { ok: false, reason };
 }

@@ -1,4 +1,4 @@
-import { AnswerFailure } from './attempt.ts';
+import { ResponseFailure } from './attempt.ts';
 
 type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
@@ -15,7 +15,7 @@ export function boundedFetch(maxBytes: number): Fetch {
       transform(chunk, controller) {
         bytes += chunk.byteLength;
         if (bytes > maxBytes)
-          controller.error(new AnswerFailure(`the response is larger than the limit of ${maxBytes} bytes`));
+          controller.error(new ResponseFailure(`the response is larger than the limit of ${maxBytes} bytes`));
         else controller.enqueue(chunk);
       },
     });

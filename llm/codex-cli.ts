@@ -1,8 +1,8 @@
 import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
-import { usageOf } from './answer.ts';
-import { withAnswerFormat } from './prompts/answer-format.ts';
+import { usageOf } from './response.ts';
+import { withResponseFormat } from './prompts/response-format.ts';
 import type { CliEnd } from './run-cli.ts';
-import { failureOf, type Cli, type CliAnswer } from './subscription.ts';
+import { failureOf, type Cli, type CliResponse } from './subscription.ts';
 
 /** Settings that switch off what a one-shot request does not need: commands, other agents, hooks, the web and project files. */
 const WITHOUT_TOOLS = [
@@ -36,14 +36,14 @@ export const CODEX: Cli = {
         ...(model === null ? [] : ['-m', model]),
         '-',
       ],
-      input: `${withAnswerFormat(system, schema)}\n\n${prompt}\n`,
+      input: `${withResponseFormat(system, schema)}\n\n${prompt}\n`,
     };
   },
   read: readEvents,
 };
 
-/** Reads the events that `--json` prints, one per line. The last message of the agent is the answer. */
-function readEvents(end: CliEnd): CliAnswer {
+/** Reads the events that `--json` prints, one per line. The last message of the agent is the response. */
+function readEvents(end: CliEnd): CliResponse {
   let text: string | null = null;
   let failure: string | null = null;
   let turn: Record<string, unknown> | null = null;

@@ -2,10 +2,10 @@ import type OpenAI from 'openai';
 import { isRecord } from '../core/untrusted/fields.ts';
 import { readEnv, type Environment } from '../runtime/env.ts';
 import type { Secret } from '../runtime/secret.ts';
-import { AnswerText, resultOf, usageOf, type End } from './answer.ts';
+import { ResponseText, resultOf, usageOf, type End } from './response.ts';
 import { apiAttempt, clientOptions, inAcceptedForm } from './api-failure.ts';
 import { attempt, LIMITS, type Limits } from './attempt.ts';
-import { withAnswerFormat } from './prompts/answer-format.ts';
+import { withResponseFormat } from './prompts/response-format.ts';
 import {
   notReady,
   type CompletionRequest,
@@ -104,8 +104,8 @@ export function openaiProvider(settings: OpenAiSettings): Provider {
           const body = bodyOf(request, model, form);
           const { data, response } = await client.chat.completions.create(body, { signal }).withResponse();
           const isWhole = /^application\/json\b/i.test(response.headers.get('content-type') ?? '');
-          const chunks = isWhole ? [wholeAnswer(await response.json())] : data;
-          return await answerIn(chunks, new AnswerText(limits, options), { vendor, model });
+          const chunks = isWhole ? [wholeResponse(await response.json())] : data;
+          return await responseIn(chunks, new ResponseText(limits, options), { vendor, model });
         });
       }),
   };
@@ -138,7 +138,7 @@ function bodyOf(request: CompletionRequest, model: string, { hasSchema, hasUsage
   const body: Body = {
     model,
     messages: [
-      { role: 'system', content: hasSchema ? system : withAnswerFormat(system, schema.schema) },
+      { role: 'system', content: hasSchema ? system : withResponseFormat(system, schema.schema) },
       { role: 'user', content: prompt },
     ],
     stream: true,
@@ -158,8 +158,8 @@ const ENDS: ReadonlyMap<string, End> = new Map<string, End>([
   ['content_filter', 'refused'],
 ]);
 
-/** The answer of an endpoint that does not stream, as one chunk. */
-function wholeAnswer(body: unknown): OpenAI.ChatCompletionChunk {
+/** The response of an endpoint that does not stream, as one chunk. */
+function wholeResponse(body: unknown): OpenAI.ChatCompletionChunk {
   const { choices, ...others } = (isRecord(body) ? body : {}) as unknown as OpenAI.ChatCompletion;
   const deltas = (Array.isArray(choices) ? choices : []).map(({ message, ...choice }) => ({
     ...choice,
@@ -168,9 +168,9 @@ function wholeAnswer(body: unknown): OpenAI.ChatCompletionChunk {
   return { ...others, choices: deltas } as unknown as OpenAI.ChatCompletionChunk;
 }
 
-async function answerIn(
+async function responseIn(
   chunks: AsyncIterable<OpenAI.ChatCompletionChunk> | Iterable<OpenAI.ChatCompletionChunk>,
-  text: AnswerText,
+  text: ResponseText,
   requested: { vendor: string; model: string },
 ): Promise<CompletionResult> {
   let { model } = requested;

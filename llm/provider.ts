@@ -12,35 +12,35 @@ export const PROVIDERS = [
 
 export type ProviderName = (typeof PROVIDERS)[number];
 
-/** One request to a model: one answer, no conversation. */
+/** One request to a model: one response, no conversation. */
 export interface CompletionRequest {
   /** Instructions. Only text of this project. */
   system: string;
   /** The task with its data. Text from users and agents is delimited, so that the model reads it as data. */
   prompt: string;
   /**
-   * The answer is one JSON object of this schema. Providers pass it to the vendor where the API accepts one; callers validate the
-   * answer in any case. Vendors accept only a schema whose objects have `additionalProperties: false` and list every property as
+   * The response is one JSON object of this schema. Providers pass it to the vendor where the API accepts one; callers validate the
+   * response in any case. Vendors accept only a schema whose objects have `additionalProperties: false` and list every property as
    * required; with another schema, the model gets the schema as text.
    */
   schema: { name: string; schema: Readonly<Record<string, unknown>> };
-  /** Most tokens of the answer. */
+  /** Most tokens of the response. */
   maxTokens: number;
 }
 
 export interface CompletionOptions {
   /** Ends the request; the result then is a failure. */
   signal: AbortSignal;
-  /** Receives the answer piece by piece as it arrives. */
+  /** Receives the response piece by piece as it arrives. */
   onText?: (text: string) => void;
 }
 
-/** `text` is the answer as received: not parsed, not validated. A failure has one sentence for the user, without any key. */
+/** `text` is the response as received: not parsed, not validated. A failure has one sentence for the user, without any key. */
 export type CompletionResult =
   | { ok: true; text: string; model: string; usage: { inputTokens: number; outputTokens: number } | null }
   | { ok: false; reason: string };
 
-/** A model that answers requests. Never rejects. */
+/** A model that responds to requests. Never rejects. */
 export interface Provider {
   readonly name: ProviderName;
   /** Model that is requested; null: the vendor's CLI decides. */

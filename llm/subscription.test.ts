@@ -27,7 +27,7 @@ const CODEX_HELP = `Usage: codex exec [OPTIONS] [PROMPT]
       --ephemeral
       --ignore-user-config
 `;
-const ANSWER = '{"name": "order desk"}';
+const RESPONSE = '{"name": "order desk"}';
 const REQUEST: CompletionRequest = {
   system: 'Name the agent.',
   prompt: 'It answers questions about orders.',
@@ -50,7 +50,7 @@ function install(command: string, script: string): void {
   chmodSync(join(directory, command), 0o755);
 }
 
-/** A command whose last case answers requests. */
+/** A command whose last case responds to requests. */
 const script = (helpCase: string, loginCase: string) => `#!/bin/sh
 PATH=/usr/bin:/bin
 here=${directory}
@@ -66,7 +66,7 @@ ${loginCase})
   pwd > $here/cwd
   ls -A . > $here/files
   cat > $here/input
-  cat $here/answer
+  cat $here/response
   cat $here/errors >&2
   exit $(cat $here/code) ;;
 esac
@@ -87,12 +87,12 @@ const RIGS: Record<'claude' | 'codex', Rig> = {
   codex: { cli: CODEX, help: CODEX_HELP, script: () => script("'exec --help'", "'login status'") },
 };
 
-/** Installs the command; it is logged in and prints this answer. */
-function prepare({ cli, help, script: text }: Rig, answer = '', { code = 0, errors = '' } = {}): void {
+/** Installs the command; it is logged in and prints this response. */
+function prepare({ cli, help, script: text }: Rig, response = '', { code = 0, errors = '' } = {}): void {
   install(cli.command, text());
   write('help', help);
   write('login', cli === CLAUDE ? '{"loggedIn": true, "authMethod": "claude.ai"}' : '');
-  write('answer', answer);
+  write('response', response);
   write('errors', errors);
   write('code', String(code));
 }
@@ -167,7 +167,7 @@ describe.each(Object.entries(RIGS))('the command %s', (command, rig) => {
   });
 
   test('gets the prompt by standard input, in an empty directory, without the keys', async () => {
-    prepare(rig, 'no answer');
+    prepare(rig, 'no response');
     const keys = Object.fromEntries(rig.cli.hidden.map((name) => [name, 'not-for-the-command']));
     await complete(rig, { ...keys, LANG: 'C.UTF-8' });
     expect(read('input')).toContain(REQUEST.prompt);
@@ -182,7 +182,7 @@ describe.each(Object.entries(RIGS))('the command %s', (command, rig) => {
     prepare(rig, 'not JSON', { code: 3, errors: 'usage limit\nreached for sk-proj-1234567' });
     expect(await complete(rig)).toEqual({
       ok: false,
-      reason: `${command} ended with exit code 3 without an answer: usage limit reached for [key]`,
+      reason: `${command} ended with exit code 3 without a response: usage limit reached for [key]`,
     });
   });
 
@@ -199,7 +199,7 @@ describe.each(Object.entries(RIGS))('the command %s', (command, rig) => {
     install(command, rig.script().replace('cat > $here/input', 'exec sleep 600'));
     expect(await complete(rig, {}, { timeoutMs: 100 })).toEqual({
       ok: false,
-      reason: `${command} did not complete the answer within 0.1 s`,
+      reason: `${command} did not complete the response within 0.1 s`,
     });
   });
 
@@ -230,22 +230,22 @@ describe.each(Object.entries(RIGS))('the command %s', (command, rig) => {
 describe('claude', () => {
   const result = (members: object = {}) =>
     JSON.stringify({
-      ...{ type: 'result', subtype: 'success', is_error: false, result: ANSWER, stop_reason: 'end_turn' },
+      ...{ type: 'result', subtype: 'success', is_error: false, result: RESPONSE, stop_reason: 'end_turn' },
       usage: { input_tokens: 31, output_tokens: 5 },
       modelUsage: { 'claude-x': { inputTokens: 31 } },
       ...members,
     });
 
-  test('answers without tools, servers and a session', async () => {
+  test('responds without tools, servers and a session', async () => {
     prepare(RIGS.claude, result());
     const pieces: string[] = [];
     expect(await complete(RIGS.claude, {}, {}, { onText: (piece) => pieces.push(piece) })).toEqual({
       ok: true,
-      text: ANSWER,
+      text: RESPONSE,
       model: 'claude-x',
       usage: { inputTokens: 31, outputTokens: 5 },
     });
-    expect(pieces).toEqual([ANSWER]);
+    expect(pieces).toEqual([RESPONSE]);
     expect(read('input')).toBe(REQUEST.prompt);
     expect(read('env')).toContain('CLAUDE_CODE_MAX_OUTPUT_TOKENS=200\n');
     const args = argumentsOf();
@@ -268,8 +268,8 @@ describe('claude', () => {
 
   test.each<[what: string, printed: string, text: string]>([
     ['the structured output', result({ structured_output: { name: 'x' }, result: 'done' }), '{"name":"x"}'],
-    ['the last object of a list', `[{"type":"system"},${result()}]`, ANSWER],
-    ['a result without usage', result({ usage: null }), ANSWER],
+    ['the last object of a list', `[{"type":"system"},${result()}]`, RESPONSE],
+    ['a result without usage', result({ usage: null }), RESPONSE],
   ])('reads %s', async (_what, printed, text) => {
     prepare(RIGS.claude, printed);
     expect(await complete(RIGS.claude)).toMatchObject({ ok: true, text });
@@ -282,21 +282,21 @@ describe('claude', () => {
       result({ subtype: 'error_max_turns', result: undefined }),
       'claude failed: error_max_turns',
     ],
-    ['a refusal', result({ stop_reason: 'refusal' }), 'the model refused to answer'],
-    ['a cut answer', result({ stop_reason: 'max_tokens' }), 'the answer was cut at the token limit'],
+    ['a refusal', result({ stop_reason: 'refusal' }), 'the model refused the request'],
+    ['a cut response', result({ stop_reason: 'max_tokens' }), 'the response was cut at the token limit'],
     ['no text', result({ result: 7 }), 'claude printed a result without text'],
-    ['an empty text', result({ result: ' ' }), 'the answer of the model is empty'],
-    ['no object', '[]', 'claude ended with exit code 0 without an answer'],
+    ['an empty text', result({ result: ' ' }), 'the response of the model is empty'],
+    ['no object', '[]', 'claude ended with exit code 0 without a response'],
   ])('%s is a failure', async (_what, printed, reason) => {
     prepare(RIGS.claude, printed);
     expect(await complete(RIGS.claude)).toEqual({ ok: false, reason });
   });
 
-  test('an answer that is too large is a failure', async () => {
+  test('a response that is too large is a failure', async () => {
     prepare(RIGS.claude, result());
-    expect(await complete(RIGS.claude, {}, { answerBytes: 10 })).toEqual({
+    expect(await complete(RIGS.claude, {}, { responseBytes: 10 })).toEqual({
       ok: false,
-      reason: 'the answer is larger than the limit of 10 bytes',
+      reason: 'the text of the response is larger than the limit of 10 bytes',
     });
   });
 
@@ -323,11 +323,11 @@ describe('codex', () => {
   });
   const completed = { type: 'turn.completed', usage: { input_tokens: 31, output_tokens: 5 } };
 
-  test('answers in a sandbox without tools and a session', async () => {
-    prepare(RIGS.codex, `warning: not an event\n${events(message('first'), message(ANSWER), completed)}`);
+  test('responds in a sandbox without tools and a session', async () => {
+    prepare(RIGS.codex, `warning: not an event\n${events(message('first'), message(RESPONSE), completed)}`);
     expect(await complete(RIGS.codex)).toEqual({
       ok: true,
-      text: ANSWER,
+      text: RESPONSE,
       model: 'default of codex',
       usage: { inputTokens: 31, outputTokens: 5 },
     });
@@ -344,7 +344,7 @@ describe('codex', () => {
 
   test('gets only options that it has, and the model of PLATFORM_LLM_MODEL', async () => {
     const required = CODEX_HELP.replace(/.*--(ephemeral|ignore-user-config).*\n/g, '');
-    prepare({ ...RIGS.codex, help: required }, events(message(ANSWER), completed));
+    prepare({ ...RIGS.codex, help: required }, events(message(RESPONSE), completed));
     expect(await complete(RIGS.codex, { PLATFORM_LLM_MODEL: 'gpt-x' })).toMatchObject({ model: 'gpt-x' });
     const args = argumentsOf();
     expect(args.slice(-3)).toEqual(['-m', 'gpt-x', '-']);
@@ -362,20 +362,20 @@ describe('codex', () => {
       events(message('x'), { type: 'error', message: 'stream lost' }),
       'codex failed: stream lost',
     ],
-    ['a turn without a message', events(completed), 'codex ended with exit code 0 without an answer'],
+    ['a turn without a message', events(completed), 'codex ended with exit code 0 without a response'],
     [
       'a message without text',
       events(message(7), completed),
-      'codex ended with exit code 0 without an answer',
+      'codex ended with exit code 0 without a response',
     ],
-    ['an empty message', events(message(''), completed), 'the answer of the model is empty'],
+    ['an empty message', events(message(''), completed), 'the response of the model is empty'],
   ])('%s is a failure', async (_what, printed, reason) => {
     prepare(RIGS.codex, printed);
     expect(await complete(RIGS.codex)).toEqual({ ok: false, reason });
   });
 
   test('an error that Codex recovered from is not a failure', async () => {
-    prepare(RIGS.codex, events({ type: 'error', message: 'reconnecting' }, message(ANSWER), completed));
-    expect(await complete(RIGS.codex)).toMatchObject({ ok: true, text: ANSWER });
+    prepare(RIGS.codex, events({ type: 'error', message: 'reconnecting' }, message(RESPONSE), completed));
+    expect(await complete(RIGS.codex)).toMatchObject({ ok: true, text: RESPONSE });
   });
 });

@@ -1,7 +1,7 @@
 import { describeError } from '../core/untrusted/describe-error.ts';
 import type { Environment } from '../runtime/env.ts';
-import { AnswerText, resultOf, type Usage } from './answer.ts';
-import { AnswerFailure, attempt, LIMITS, type Limits } from './attempt.ts';
+import { ResponseText, resultOf, type Usage } from './response.ts';
+import { ResponseFailure, attempt, LIMITS, type Limits } from './attempt.ts';
 import {
   notReady,
   type CompletionOptions,
@@ -14,7 +14,7 @@ import {
 import { findCommand, inEmptyDirectory, runCli, type CliEnd } from './run-cli.ts';
 import { modelOverride } from './settings.ts';
 
-/** A vendor's command that answers requests with the login of a subscription. */
+/** A vendor's command that responds to requests with the login of a subscription. */
 export interface Cli {
   provider: Extract<ProviderName, 'claude-subscription' | 'codex-subscription'>;
   command: string;
@@ -36,10 +36,10 @@ export interface Cli {
     model: string | null,
     hasOption: (option: string) => boolean,
   ): { args: string[]; input: string; env?: Record<string, string> };
-  read: (end: CliEnd) => CliAnswer;
+  read: (end: CliEnd) => CliResponse;
 }
 
-export type CliAnswer =
+export type CliResponse =
   | { ok: true; text: string; model: string | null; usage: Usage }
   | { ok: false; reason: string };
 
@@ -101,7 +101,7 @@ function subscriptionProvider(cli: Cli, installed: Installed & { help: string })
     limits,
     secrets: [],
     reasonOf: (error: unknown) =>
-      error instanceof AnswerFailure ? error.message : `${command} failed: ${describeError(error)}`,
+      error instanceof ResponseFailure ? error.message : `${command} failed: ${describeError(error)}`,
   };
   return {
     name: cli.provider,
@@ -133,17 +133,17 @@ function resultFrom(
       ok: false,
       reason: `the output of ${command} is larger than the limit of ${limits.transferBytes} bytes`,
     };
-  const answer = read(end);
-  if (!answer.ok) return answer;
-  const text = new AnswerText(limits, options);
-  text.add(answer.text);
-  const answered = answer.model ?? model ?? `default of ${command}`;
-  return resultOf(command, 'complete', { text: text.value, model: answered, usage: answer.usage });
+  const response = read(end);
+  if (!response.ok) return response;
+  const text = new ResponseText(limits, options);
+  text.add(response.text);
+  const used = response.model ?? model ?? `default of ${command}`;
+  return resultOf(command, 'complete', { text: text.value, model: used, usage: response.usage });
 }
 
 /** Why a command ended without a result. */
 export function failureOf(command: string, { exitCode, stderr }: CliEnd): string {
   const ended = exitCode === null ? 'could not be started or was ended' : `ended with exit code ${exitCode}`;
   const details = stderr.trim();
-  return `${command} ${ended} without an answer${details === '' ? '' : `: ${details}`}`;
+  return `${command} ${ended} without a response${details === '' ? '' : `: ${details}`}`;
 }

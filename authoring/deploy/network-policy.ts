@@ -127,7 +127,7 @@ function inNamespace(namespace: string | null): object {
 const tcp = (ports: readonly number[]): object[] => ports.map((port) => ({ protocol: 'TCP', port }));
 
 function ciliumRules(targets: readonly FenceTarget[]): Rules {
-  // Cilium learns the addresses of names from the answers of this DNS server.
+  // Cilium learns the addresses of names from the responses of this DNS server.
   const dns = {
     toEndpoints: [
       {

@@ -79,7 +79,7 @@ const VERSIONS = ['1.0', '0.3'] as const;
 
 type Auth = NonNullable<Api['auth']>;
 
-/** Kinds of security schemes: their member in a card of 1.0, their `type` in a card of 0.3, and what a manifest says. */
+/** Kinds of security schemes: their member in a card of 1.0, their `type` in a card of 0.3, and what a manifest has for them. */
 const SCHEMES: readonly {
   member: string;
   type: string;

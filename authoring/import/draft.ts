@@ -6,7 +6,7 @@ import { present } from '../../core/untrusted/present.ts';
 import { quoted } from '../../core/untrusted/quoted.ts';
 import { labelFrom } from './names.ts';
 
-/** What a source says about an agent. An absent member becomes a placeholder. */
+/** What a source contains about an agent. An absent member becomes a placeholder. */
 export interface Draft {
   /** Any text; it becomes a DNS label. */
   name: string | undefined;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc, { anyCharacter, runs } from '../../testing/random/properties.ts';
-import { parseAnswer } from './answer.ts';
+import { parseWrittenCode } from './written-code.ts';
 import { javascriptBody } from './javascript-body.ts';
 import { pythonBody } from './python-body.ts';
 
@@ -142,7 +142,7 @@ describe('a JavaScript body', () => {
   });
 });
 
-describe('the answer of a model', () => {
+describe('the response of a model', () => {
   test('has a prompt and bodies; the first body of a tool counts', () => {
     const tools = [
       { name: 'a', body: '1' },
@@ -151,7 +151,7 @@ describe('the answer of a model', () => {
       7,
       { name: '__proto__', body: '3' },
     ];
-    expect(parseAnswer({ systemPrompt: 'p', tools, more: 1 })).toEqual({
+    expect(parseWrittenCode({ systemPrompt: 'p', tools, more: 1 })).toEqual({
       ok: true,
       value: {
         systemPrompt: 'p',
@@ -164,15 +164,15 @@ describe('the answer of a model', () => {
     });
   });
 
-  const missing = 'the answer of the model does not have systemPrompt and tools';
+  const missing = 'the response of the model does not have systemPrompt and tools';
   test.each([
-    [null, 'the answer of the model is not a JSON object'],
-    [[], 'the answer of the model is not a JSON object'],
+    [null, 'the response of the model is not a JSON object'],
+    [[], 'the response of the model is not a JSON object'],
     [{}, missing],
     [{ systemPrompt: 'p' }, missing],
     [{ systemPrompt: 1, tools: [] }, missing],
     [{ systemPrompt: 'p', tools: {} }, missing],
   ])('%j is not valid', (value, reason) => {
-    expect(parseAnswer(value)).toEqual({ ok: false, reason });
+    expect(parseWrittenCode(value)).toEqual({ ok: false, reason });
   });
 });

@@ -3,7 +3,7 @@ import { PORTS } from '../../core/facts/address.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { Vendor } from '../../core/vendors/vendor.ts';
 import { modelVendorOf, VENDORS } from '../../core/vendors/vendors.ts';
-import type { WrittenCode } from './answer.ts';
+import type { WrittenCode } from './written-code.ts';
 import { FRAMEWORK_PROJECTS, TYPESCRIPT_TOOLS } from './framework-projects.ts';
 import type { Framework } from './frameworks.ts';
 import type { GeneratedFile } from './generated-file.ts';
@@ -29,7 +29,7 @@ const DEFAULT_PORT = 8000;
 
 /**
  * The files of an agent project. Values of the manifest are only in agent.yaml, in JSON and in the prompt, never in code: the
- * templates read agent.yaml when the agent starts. Of the answer of a model, only checked function bodies and the prompt are used.
+ * templates read agent.yaml when the agent starts. Of the response of a model, only checked function bodies and the prompt are used.
  */
 export function projectOf(input: ProjectInput): { files: GeneratedFile[]; notes: string[] } {
   const { manifest, manifestText, framework, written } = input;

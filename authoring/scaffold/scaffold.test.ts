@@ -5,7 +5,7 @@ import fc, { anyCharacter, runs } from '../../testing/random/properties.ts';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
-import { NO_CODE, type WrittenCode } from './answer.ts';
+import { NO_CODE, type WrittenCode } from './written-code.ts';
 import { FRAMEWORK_PROJECTS, TYPESCRIPT_TOOLS } from './framework-projects.ts';
 import { FRAMEWORKS, type Framework } from './frameworks.ts';
 import { javascriptVariables } from './javascript-body.ts';

@@ -1,6 +1,6 @@
 import type { Tool } from '../../core/manifest/manifest.ts';
 import { quoted } from '../../core/manifest/wording.ts';
-import type { WrittenCode } from './answer.ts';
+import type { WrittenCode } from './written-code.ts';
 import { indented, unusable, type Body } from './body-text.ts';
 import type { GeneratedFile } from './generated-file.ts';
 import { javascriptBody, javascriptVariables } from './javascript-body.ts';
@@ -96,7 +96,7 @@ export function toolFiles(
     );
   const names = new Set(tools.map(({ name }) => name));
   const unknown = [...written.bodies.keys()].filter((name) => !names.has(name)).length + written.invalid;
-  if (unknown > 0) notes.push(`entries of the answer that fit no declared tool were not used: ${unknown}`);
+  if (unknown > 0) notes.push(`entries of the response that fit no declared tool were not used: ${unknown}`);
   files.push({ path: `${folder}/tools.json`, content: `${JSON.stringify(entries, null, 2)}\n` });
   return { files, variables: [...read], notes };
 }

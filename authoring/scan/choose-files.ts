@@ -12,7 +12,7 @@ export interface Candidate {
   /** Relative to the scanned directory, with `/`. */
   path: string;
   bytes: number;
-  /** Number of imports that a pattern knows, in the part of the file that was read; 0 if the files need no order. */
+  /** Number of imports that a pattern matches, in the part of the file that was read; 0 if the files need no order. */
   imports: number;
 }
 

@@ -40,7 +40,7 @@ const isNamed = ({ path }: Source, name: string): boolean =>
     .split('/')
     .at(-1) === name;
 
-/** The files of an agent, with answers to what a name or a value in them stands for. */
+/** The files of an agent, and what a name or a value in them stands for. */
 export class Code {
   /** All files except tests. */
   readonly sources: readonly Source[];

@@ -30,7 +30,7 @@ const completed = (completion: Partial<Completion>) => {
   return { before: draft, ...withCompletion(draft, { ...none, ...completion }, code) };
 };
 
-test('an empty answer changes nothing', () => {
+test('an empty response changes nothing', () => {
   const { before, draft, rejected } = completed({});
   expect(draft).toEqual(before);
   expect(rejected).toBe(0);
@@ -74,8 +74,8 @@ test('hints of the code are kept', () => {
   const text = `from fastmcp import FastMCP\nmcp = FastMCP("a")\n@mcp.tool(annotations={"destructiveHint": False})\ndef drop(q): pass`;
   const code = new Code([{ path: 'main.py', text }]);
   const none = { description: '', guardrails: [], models: [], variables: [] };
-  const answer = { ...none, tools: [{ name: 'drop', description: '', ...HINTS }] };
-  const { draft } = withCompletion(draftOf(collect(code), code, []), answer, code);
+  const response = { ...none, tools: [{ name: 'drop', description: '', ...HINTS }] };
+  const { draft } = withCompletion(draftOf(collect(code), code, []), response, code);
   expect(draft.tools[0]?.annotations).toEqual({ ...HINTS, destructiveHint: false });
 });
 
@@ -103,7 +103,7 @@ test('models, variables and guardrails are added behind those that were found, i
   expect(rejected).toBe(3);
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   const FULL = {
     description: 'a',
     tools: [{ name: 'a', description: 'b', ...HINTS }],
@@ -126,10 +126,10 @@ describe('an answer', () => {
     [{ tools: 'a' }, 'tools must be a list'],
     [{ tools: [{ name: 'a' }] }, 'tools[0].readOnlyHint must be true or false'],
     [{ guardrails: [{ type: 'x', where: 'input', function: 'f' }] }, 'guardrails[0].type must be one of '],
-  ])('%j is rejected', (answer, reason) => {
-    expect(parseCompletion(answer)).toMatchObject({
+  ])('%j is rejected', (response, reason) => {
+    expect(parseCompletion(response)).toMatchObject({
       ok: false,
-      reason: expect.stringContaining(`the answer of the model is not valid: ${reason}`),
+      reason: expect.stringContaining(`the response of the model is not valid: ${reason}`),
     });
   });
 });

@@ -51,7 +51,7 @@ export const COMPLETION_SCHEMA = completion.returns;
 /** What a model proposes for a manifest. Every name must be in the code. */
 export interface Completion extends TypeOf<typeof completion> {}
 
-/** Reads the JSON of an answer. The reason quotes nothing of it. */
+/** Reads the JSON of a response. The reason quotes nothing of it. */
 export function parseCompletion(
   value: unknown,
 ): { ok: true; value: Completion } | { ok: false; reason: string } {
@@ -60,7 +60,7 @@ export function parseCompletion(
   const [error] = parsed.errors;
   return {
     ok: false,
-    reason: `the answer of the model is not valid: ${error?.path ?? ''} ${error?.message ?? ''}`,
+    reason: `the response of the model is not valid: ${error?.path ?? ''} ${error?.message ?? ''}`,
   };
 }
 

@@ -75,7 +75,7 @@ export function draftOf(
   };
 }
 
-/** One item per key. The first finding decides; later ones add their places and what the first one does not know. */
+/** One item per key. The first finding decides; later ones add their places and what the first one does not have. */
 function merged<T extends { place: Place }>(found: readonly T[], keyOf: (each: T) => string): Item<T>[] {
   const items = new Map<string, Item<T>>();
   for (const each of found) {

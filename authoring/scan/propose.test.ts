@@ -46,7 +46,7 @@ describe('a manifest from calls', () => {
 
   test.each<[string, Partial<ObservedCall>]>([
     ['a denied call', { blocked: true, statusCode: 403 }],
-    ['a call that was removed from its answer', { blocked: true }],
+    ['a call that was removed from its response', { blocked: true }],
     ['a call that the vendor rejected', { statusCode: 401 }],
     ['a call without a response', { statusCode: null }],
   ])('has nothing of %s', (_what, call) => {

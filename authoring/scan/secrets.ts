@@ -13,7 +13,7 @@ const KEY_IN_URL = /[?&](?:[\w-]*(?:key|token|secret|sig|password))=/i;
 const CODE = /\$?\{[^{}]*\}/g;
 const MASK = '[redacted]';
 
-/** Whether a part of a path looks like secrets. */
+/** Whether a part of a path is a name of secrets. */
 export const isSecretPath = (path: string): boolean => path.split('/').some((part) => SECRET_NAME.test(part));
 
 /** Whether a text contains a key, or the password of a URL. */

@@ -267,9 +267,9 @@ describe('with an LLM', () => {
   });
 
   test.each([
-    ['a refusal', 'I cannot do that.', 'the answer of the model has no JSON object'],
-    ['a cut answer', '{"description": "a', 'the JSON object in the answer of the model is not complete'],
-    ['an invalid answer', '{"tools": "none"}', 'the answer of the model is not valid: tools must be a list'],
+    ['a refusal', 'I cannot do that.', 'the response of the model has no JSON object'],
+    ['a cut answer', '{"description": "a', 'the JSON object in the response of the model is not complete'],
+    ['an invalid answer', '{"tools": "none"}', 'the response of the model is not valid: tools must be a list'],
   ])('%s writes nothing', async (_what, answer, reason) => {
     vendor.replies = [streams(answer)];
     expect(await scan()).toEqual({

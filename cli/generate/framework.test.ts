@@ -78,9 +78,9 @@ describe('platform generate --framework', () => {
   });
 
   test.each([
-    ['text without JSON', 'I cannot help with that.', /the answer of the model has no JSON object$/],
-    ['a cut object', '{"systemPrompt": "a', /the JSON object in the answer of the model is not complete$/],
-    ['another object', '{"code": 1}', /the answer of the model does not have systemPrompt and tools$/],
+    ['text without JSON', 'I cannot help with that.', /the response of the model has no JSON object$/],
+    ['a cut object', '{"systemPrompt": "a', /the JSON object in the response of the model is not complete$/],
+    ['another object', '{"code": 1}', /the response of the model does not have systemPrompt and tools$/],
     ['an error', 401, /\S$/],
   ])('generates nothing for %s', async (_name, text, reason) => {
     const result = await generate(text);

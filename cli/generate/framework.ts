@@ -1,11 +1,11 @@
 import type { Manifest } from '../../core/manifest/manifest.ts';
-import { NO_CODE, parseAnswer } from '../../authoring/scaffold/answer.ts';
+import { NO_CODE, parseWrittenCode } from '../../authoring/scaffold/written-code.ts';
 import { FRAMEWORK_PROJECTS } from '../../authoring/scaffold/framework-projects.ts';
 import type { Framework } from '../../authoring/scaffold/frameworks.ts';
 import type { GeneratedFile } from '../../authoring/scaffold/generated-file.ts';
 import { needsSystemPrompt, type PromptTexts } from '../../authoring/scaffold/prompt-files.ts';
 import { projectOf } from '../../authoring/scaffold/project.ts';
-import { answerOf } from '../../llm/json-answer.ts';
+import { responseOf } from '../../llm/json-response.ts';
 import { frameworkCodeRequest } from '../../llm/prompts/framework-code.ts';
 import { selectProvider } from '../../llm/select-provider.ts';
 import type { Environment } from '../../runtime/env.ts';
@@ -41,7 +41,7 @@ export function plannedFiles(manifest: Manifest, options: FrameworkOptions): Gen
 
 /**
  * The files of an agent project. An LLM provider writes the system prompt and the bodies of the tools; what is missing or unusable
- * in its answer becomes a default text or a stub, with a note. Fails without a provider and without a readable answer.
+ * in its response becomes a default text or a stub, with a note. Fails without a provider and without a readable response.
  */
 export async function generateFramework(
   manifest: Manifest,
@@ -59,9 +59,9 @@ export async function generateFramework(
     onText: progressOf(progress),
   });
   if (!result.ok) return { ok: false, reason: `no code from ${provider.name}: ${result.reason}` };
-  const answer = answerOf(result.text, parseAnswer);
-  if (!answer.ok) return { ok: false, reason: `no code from ${provider.name}: ${answer.reason}` };
-  return { ok: true, ...projectOf({ ...options, manifest, written: answer.value, version: VERSION }) };
+  const response = responseOf(result.text, parseWrittenCode);
+  if (!response.ok) return { ok: false, reason: `no code from ${provider.name}: ${response.reason}` };
+  return { ok: true, ...projectOf({ ...options, manifest, written: response.value, version: VERSION }) };
 }
 
 function progressOf(progress: FrameworkOptions['progress']): (text: string) => void {

@@ -3,7 +3,7 @@ import { parseCompletion, withCompletion, type Completed } from '../../authoring
 import type { Draft } from '../../authoring/scan/draft.ts';
 import { redacted } from '../../authoring/scan/secrets.ts';
 import { summaryOf } from '../../authoring/scan/summary.ts';
-import { answerOf } from '../../llm/json-answer.ts';
+import { responseOf } from '../../llm/json-response.ts';
 import { scanRequest } from '../../llm/prompts/scan.ts';
 import type { Provider } from '../../llm/provider.ts';
 import type { CliContext } from '../context.ts';
@@ -21,6 +21,6 @@ export async function completeDraft(
   const signal = onInterrupt?.() ?? new AbortController().signal;
   const result = await provider.complete(scanRequest(files, found), { signal });
   if (!result.ok) return result;
-  const answer = answerOf(result.text, parseCompletion);
-  return answer.ok ? { ok: true, ...withCompletion(draft, answer.value, code) } : answer;
+  const response = responseOf(result.text, parseCompletion);
+  return response.ok ? { ok: true, ...withCompletion(draft, response.value, code) } : response;
 }

@@ -139,7 +139,7 @@ describe('the manifest in a question', () => {
   });
 });
 
-test('the properties of an answer are the paths of this manifest and the sections of every manifest', () => {
+test('the properties of a response are the paths of this manifest and the sections of every manifest', () => {
   const { properties } = questionOf(aManifest({ tools: [{ name: 'a.b[c]' }] }), someFacts(), []);
   for (const property of ['spec.tools', 'spec.tools[a.b(c)]', 'spec.tools[a.b(c)].name', 'spec.model.id'])
     expect(properties).toContain(property);

@@ -16,7 +16,7 @@ export interface Question {
   manifest: string;
   /** One line per fact. */
   report: string;
-  /** The properties that an issue of the answer may have: paths of this manifest, and sections that it may lack. */
+  /** The properties that an issue of the response may have: paths of this manifest, and sections that it may lack. */
   properties: ReadonlySet<string>;
 }
 

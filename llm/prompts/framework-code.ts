@@ -1,10 +1,10 @@
 import type { Manifest } from '../../core/manifest/manifest.ts';
-import { ANSWER_SCHEMA } from '../../authoring/scaffold/answer.ts';
+import { RESPONSE_SCHEMA } from '../../authoring/scaffold/written-code.ts';
 import { cut } from '../../core/untrusted/fields.ts';
 import { DATA_RULE, delimited } from '../delimited.ts';
 import type { CompletionRequest } from '../provider.ts';
 
-/** Tools beyond this number stay stubs, because their code would not fit into one answer. */
+/** Tools beyond this number stay stubs, because their code would not fit into one response. */
 const MAX_TOOLS = 40;
 const MAX_TEXT = 1000;
 const [BASE_TOKENS, TOKENS_PER_TOOL, MAX_TOKENS] = [3000, 1000, 16_000];
@@ -62,7 +62,7 @@ export function frameworkCodeRequest(
   return {
     system: systemText(language, writesPrompt),
     prompt: `Write ${writesPrompt ? 'the system prompt and ' : ''}the tools of this agent.\n\n${delimited('agent', JSON.stringify(agent, null, 1))}`,
-    schema: { name: 'agent_code', schema: ANSWER_SCHEMA },
+    schema: { name: 'agent_code', schema: RESPONSE_SCHEMA },
     maxTokens: Math.min(MAX_TOKENS, BASE_TOKENS + TOKENS_PER_TOOL * tools.length),
   };
 }

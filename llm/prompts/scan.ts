@@ -3,7 +3,7 @@ import { DATA_RULE, delimited } from '../delimited.ts';
 import type { CompletionRequest } from '../provider.ts';
 
 /** Enough for the descriptions of about a hundred tools. */
-const MAX_ANSWER_TOKENS = 16_000;
+const MAX_RESPONSE_TOKENS = 16_000;
 
 const SYSTEM = `You complete the manifest of an AI agent from its source code. Fixed patterns have already found a part of it. You get the
 code and this list, and you answer with one JSON object:
@@ -35,6 +35,6 @@ export function scanRequest(files: readonly ShownFile[], found: readonly string[
     system: SYSTEM,
     prompt: [...parts, delimited('found', found.join('\n'))].join('\n\n'),
     schema: { name: 'agent_manifest', schema: COMPLETION_SCHEMA },
-    maxTokens: MAX_ANSWER_TOKENS,
+    maxTokens: MAX_RESPONSE_TOKENS,
   };
 }

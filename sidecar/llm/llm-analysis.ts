@@ -3,13 +3,13 @@ import type { Facts } from '../../core/facts/facts.ts';
 import type { GapReport, Issue } from '../../core/shapes/gap.ts';
 import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
 import { cleanText } from '../../llm/analysis/analysis.ts';
-import { issuesIn } from '../../llm/analysis/answer.ts';
+import { issuesIn } from '../../llm/analysis/response.ts';
 import { DailyBudget, type TokenUse } from '../../llm/analysis/daily-budget.ts';
 import type { LlmAnalysisLimits } from '../../runtime/llm-analysis-fields.ts';
 import { questionOf, type Question } from '../../llm/analysis/question.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
-import { answerOf } from '../../llm/json-answer.ts';
+import { responseOf } from '../../llm/json-response.ts';
 import { gapAnalysisRequest } from '../../llm/prompts/gap-analysis.ts';
 import type { CompletionRequest, CompletionResult, Provider } from '../../llm/provider.ts';
 import { slept, type Clock } from '../../runtime/clock.ts';
@@ -154,7 +154,7 @@ export class LlmAnalysis {
     const { inputTokens: input = most.input, outputTokens: output = most.output } = result.usage ?? {};
     const usage = { input, output };
     this.#budget.settle(most, usage, at);
-    const answer = answerOf(result.text, (value) => issuesIn(value, question.properties));
+    const answer = responseOf(result.text, (value) => issuesIn(value, question.properties));
     if (!answer.ok) return { status: 'failed', reason: answer.reason };
     return { status: 'ready', issues: answer.value, model: cleanText(result.model, MAX_REASON), usage };
   }

@@ -12,7 +12,7 @@ import type { Check } from '../../core/shapes/health.ts';
 import { parseAgentReport } from '../../core/health/parse-agent-report.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
-import { NO_CODE } from '../../authoring/scaffold/answer.ts';
+import { NO_CODE } from '../../authoring/scaffold/written-code.ts';
 import { projectOf } from '../../authoring/scaffold/project.ts';
 import { parseUsageReport } from '../../core/usage/parse-usage-report.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';

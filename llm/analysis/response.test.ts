@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc, { anyCharacter, runs } from '../../testing/random/properties.ts';
-import { issuesIn, MAX_ANALYSIS_ISSUES } from './answer.ts';
+import { issuesIn, MAX_ANALYSIS_ISSUES } from './response.ts';
 
 const PROPERTIES = new Set(['spec.tools[pay]', 'spec.guardrails.output', 'spec.model']);
 const entry = (change: object = {}): object => ({
@@ -14,9 +14,9 @@ const issuesOf = (...entries: unknown[]): unknown => {
   const result = issuesIn({ issues: entries }, PROPERTIES);
   return result.ok ? result.value : result.reason;
 };
-const INVALID = 'the answer of the model has no valid issue';
+const INVALID = 'the response of the model has no valid issue';
 
-test('an issue of an answer gets the source llm and nothing else', () => {
+test('an issue of a response gets the source llm and nothing else', () => {
   expect(issuesOf(entry({ source: 'policy', score: 0, message: 'm', extra: 1 }))).toEqual([
     {
       severity: 'high',
@@ -28,16 +28,16 @@ test('an issue of an answer gets the source llm and nothing else', () => {
   ]);
 });
 
-test('an answer without issues is valid', () => {
+test('a response without issues is valid', () => {
   expect(issuesOf()).toEqual([]);
 });
 
 test.each([null, 'text', [], {}, { issues: null }, { issues: 'none' }, { issues: {} }, { score: 0 }])(
-  'the answer %j is invalid',
-  (answer) => {
-    expect(issuesIn(answer, PROPERTIES)).toEqual({
+  'the response %j is invalid',
+  (response) => {
+    expect(issuesIn(response, PROPERTIES)).toEqual({
       ok: false,
-      reason: 'the answer of the model has no list of issues',
+      reason: 'the response of the model has no list of issues',
     });
   },
 );
@@ -90,7 +90,7 @@ test('at most ten issues are kept', () => {
   expect(result.ok && result.value).toHaveLength(MAX_ANALYSIS_ISSUES);
 });
 
-test('whatever a model answers, the result is only such issues', () => {
+test('whatever a model returns, the result is only such issues', () => {
   const text = fc.array(anyCharacter(), { maxLength: 12 }).map((characters) => characters.join(''));
   const value = fc.oneof(fc.constantFrom('critical', 'low', ...PROPERTIES), text, fc.jsonValue());
   const hostile = fc.record({
@@ -102,8 +102,8 @@ test('whatever a model answers, the result is only such issues', () => {
   });
   const issues = fc.array(fc.oneof(hostile, fc.jsonValue()));
   fc.assert(
-    fc.property(fc.oneof(fc.jsonValue(), fc.record({ issues })), (answer) => {
-      const result = issuesIn(answer, PROPERTIES);
+    fc.property(fc.oneof(fc.jsonValue(), fc.record({ issues })), (response) => {
+      const result = issuesIn(response, PROPERTIES);
       if (!result.ok) return;
       expect(result.value.length).toBeLessThanOrEqual(MAX_ANALYSIS_ISSUES);
       for (const issue of result.value) {

@@ -3,17 +3,17 @@ import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 type Outcome<T> = { ok: true; value: T } | { ok: false; reason: string };
 
 /**
- * Reads a model's answer: the first JSON object of the text, also inside a code fence or between sentences, checked by `parse`.
- * Reasons quote nothing of the answer.
+ * Reads the response of a model: the first JSON object of the text, also inside a code fence or between sentences, checked by `parse`.
+ * Reasons quote nothing of the response.
  */
-export function answerOf<T>(text: string, parse: (value: unknown) => Outcome<T>): Outcome<T> {
+export function responseOf<T>(text: string, parse: (value: unknown) => Outcome<T>): Outcome<T> {
   const start = text.search(/\{\s*["}]/);
-  if (start < 0) return { ok: false, reason: 'the answer of the model has no JSON object' };
+  if (start < 0) return { ok: false, reason: 'the response of the model has no JSON object' };
   const end = endOfObject(text, start);
   if (end === null)
-    return { ok: false, reason: 'the JSON object in the answer of the model is not complete' };
+    return { ok: false, reason: 'the JSON object in the response of the model is not complete' };
   const value = jsonOf(text.slice(start, end));
-  if (!isRecord(value)) return { ok: false, reason: 'the answer of the model is not valid JSON' };
+  if (!isRecord(value)) return { ok: false, reason: 'the response of the model is not valid JSON' };
   return parse(value);
 }
 

@@ -12,8 +12,8 @@ export interface WrittenCode {
 
 export const NO_CODE: WrittenCode = { systemPrompt: '', bodies: new Map(), invalid: 0 };
 
-/** Schema of the answer, for vendors that accept one. */
-export const ANSWER_SCHEMA = {
+/** Schema of the response, for vendors that accept one. */
+export const RESPONSE_SCHEMA = {
   type: 'object',
   properties: {
     systemPrompt: { type: 'string' },
@@ -33,12 +33,12 @@ export const ANSWER_SCHEMA = {
 
 type Parsed = { ok: true; value: WrittenCode } | { ok: false; reason: string };
 
-/** Reads the answer. The first of several bodies of one tool counts. */
-export function parseAnswer(value: unknown): Parsed {
-  if (!isRecord(value)) return { ok: false, reason: 'the answer of the model is not a JSON object' };
+/** Reads the response. The first of several bodies of one tool counts. */
+export function parseWrittenCode(value: unknown): Parsed {
+  if (!isRecord(value)) return { ok: false, reason: 'the response of the model is not a JSON object' };
   const { systemPrompt, tools } = value;
   if (typeof systemPrompt !== 'string' || !Array.isArray(tools))
-    return { ok: false, reason: 'the answer of the model does not have systemPrompt and tools' };
+    return { ok: false, reason: 'the response of the model does not have systemPrompt and tools' };
   const bodies = new Map<string, string>();
   let invalid = 0;
   for (const tool of tools as unknown[]) {

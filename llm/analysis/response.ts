@@ -9,8 +9,8 @@ const MAX_ENTRIES = 100;
 /** UTF-16 units per text of an issue, as for all other issues. */
 const MAX_TEXT = 500;
 
-/** The schema of the answer, in the subset of JSON Schema that vendors accept. `issuesIn` also checks lengths, counts and paths. */
-export const ANSWER_SCHEMA = {
+/** The schema of the response, in the subset of JSON Schema that vendors accept. `issuesIn` also checks lengths, counts and paths. */
+export const RESPONSE_SCHEMA = {
   name: 'gap_analysis',
   schema: {
     type: 'object',
@@ -38,17 +38,18 @@ export const ANSWER_SCHEMA = {
 type IssuesResult = { ok: true; value: Issue[] } | { ok: false; reason: string };
 
 /**
- * The issues of an answer, worst first, at most one per property. Whatever the answer contains, the result is only issues
+ * The issues of a response, worst first, at most one per property. Whatever the response contains, the result is only issues
  * with `source: llm`, one of four severities, a path of `properties` and two short texts. Other entries are dropped.
  */
-export function issuesIn(answer: unknown, properties: ReadonlySet<string>): IssuesResult {
-  const entries = isRecord(answer) ? own(answer, 'issues') : undefined;
-  if (!Array.isArray(entries)) return { ok: false, reason: 'the answer of the model has no list of issues' };
+export function issuesIn(response: unknown, properties: ReadonlySet<string>): IssuesResult {
+  const entries = isRecord(response) ? own(response, 'issues') : undefined;
+  if (!Array.isArray(entries))
+    return { ok: false, reason: 'the response of the model has no list of issues' };
   const issues = (entries as unknown[])
     .slice(0, MAX_ENTRIES)
     .flatMap((entry) => issueOf(entry, properties) ?? []);
   if (issues.length === 0 && entries.length > 0)
-    return { ok: false, reason: 'the answer of the model has no valid issue' };
+    return { ok: false, reason: 'the response of the model has no valid issue' };
   const byProperty = new Map<string, Issue>();
   for (const severity of SEVERITIES)
     for (const issue of issues)
