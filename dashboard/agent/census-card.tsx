@@ -100,8 +100,8 @@ function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }): JSX.Eleme
         { key: 'first', title: 'First seen', width: '12%', render: (row) => <Ago time={row.firstSeen} /> },
         { key: 'last', title: 'Last seen', width: '12%', render: (row) => <Ago time={row.lastSeen} /> },
         {
-          key: 'verdict',
-          title: 'Verdict',
+          key: 'state',
+          title: 'State',
           width: '11%',
           render: ({ verdict }) => (
             <span class={`note-tag ${verdict === 'undeclared' ? 'is-bad' : ''}`}>{verdict}</span>

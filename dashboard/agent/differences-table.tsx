@@ -23,11 +23,11 @@ export function DifferencesTable({
       columns={[
         { key: 'item', title: 'Item', width: '20%', render: ({ item }) => <code>{item}</code> },
         {
-          key: 'verdict',
-          title: 'Verdict',
+          key: 'state',
+          title: 'State',
           width: '14%',
-          render: ({ verdict }) => (
-            <span class={`note-tag ${verdict === 'undeclared' ? 'is-bad' : 'is-warn'}`}>{verdict}</span>
+          render: ({ state }) => (
+            <span class={`note-tag ${state === 'undeclared' ? 'is-bad' : 'is-warn'}`}>{state}</span>
           ),
         },
         {

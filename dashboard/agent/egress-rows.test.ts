@@ -13,7 +13,7 @@ test('issues come first, each with its remedy and rule, and an item is listed on
     ...['egress.unseen', 'evaluated', 'tokens.misreported'].map(issue),
     ...['model.undeclared.gpt-4o', 'tools.undeclared.pay', 'tokens.misreported.not'].map(issue),
   ]);
-  expect(rows.map(({ item, verdict, rule }) => [item, verdict, rule])).toEqual([
+  expect(rows.map(({ item, state, rule }) => [item, state, rule])).toEqual([
     ['tool pay', 'undeclared', 'tools.undeclared.pay'],
     ['model gpt-4o', 'undeclared', 'model.undeclared.gpt-4o'],
     ['tokens', 'misreported', 'tokens.misreported'],

@@ -5,7 +5,7 @@ import type { Issue } from '../../core/shapes/gap.ts';
 export interface EgressRow {
   /** What was observed, such as `tool delete_all`. */
   item: string;
-  verdict: 'undeclared' | 'misreported' | 'unseen';
+  state: 'undeclared' | 'misreported' | 'unseen';
   description: string;
   remedy: string;
   /** Property of the gap issue, which leads to the page of its rule; null: no rule is about items of this kind. */
@@ -16,14 +16,14 @@ export interface EgressRow {
 export const RULES: readonly {
   prefix: string;
   kind: string | null;
-  verdict: EgressRow['verdict'];
+  state: EgressRow['state'];
   item: string;
 }[] = [
-  { prefix: 'tools.undeclared.', kind: 'tool', verdict: 'undeclared', item: '' },
-  { prefix: 'model.undeclared.', kind: 'model', verdict: 'undeclared', item: '' },
-  { prefix: 'tokens.misreported', kind: null, verdict: 'misreported', item: 'tokens' },
-  { prefix: 'egress.unseen', kind: null, verdict: 'unseen', item: 'connections' },
-  { prefix: 'egress.lane-unused.', kind: 'lane', verdict: 'unseen', item: '' },
+  { prefix: 'tools.undeclared.', kind: 'tool', state: 'undeclared', item: '' },
+  { prefix: 'model.undeclared.', kind: 'model', state: 'undeclared', item: '' },
+  { prefix: 'tokens.misreported', kind: null, state: 'misreported', item: 'tokens' },
+  { prefix: 'egress.unseen', kind: null, state: 'unseen', item: 'connections' },
+  { prefix: 'egress.lane-unused.', kind: 'lane', state: 'unseen', item: '' },
 ];
 
 /** Remedies of undeclared items without a rule, by kind. */
@@ -40,11 +40,11 @@ export function egressRows(
   { undeclaredNames }: Pick<EgressSummary, 'undeclaredNames'>,
   issues: readonly Issue[],
 ): EgressRow[] {
-  const found = RULES.flatMap(({ prefix, kind, verdict, item }) =>
+  const found = RULES.flatMap(({ prefix, kind, state, item }) =>
     issues
       .filter(({ property }) => (kind === null ? property === prefix : property.startsWith(prefix)))
       .map(({ property, description, recommendation }): EgressRow => ({
-        ...{ item: kind === null ? item : `${kind} ${property.slice(prefix.length)}`, verdict, description },
+        ...{ item: kind === null ? item : `${kind} ${property.slice(prefix.length)}`, state, description },
         ...{ remedy: recommendation, rule: property },
       })),
   );
@@ -55,7 +55,7 @@ export function egressRows(
       const kind = item.split(' ', 1)[0] ?? '';
       const remedy = Object.hasOwn(REMEDIES, kind) ? REMEDIES[kind] : undefined;
       return {
-        ...{ item, verdict: 'undeclared', rule: null },
+        ...{ item, state: 'undeclared', rule: null },
         description: 'Observed, but the manifest does not declare it.',
         remedy: remedy ?? 'Declare it in the manifest, or remove it from the agent.',
       };

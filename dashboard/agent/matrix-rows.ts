@@ -6,7 +6,7 @@ import { REMEDIES as UNDECLARED, RULES } from './egress-rows.ts';
 
 /** A row of the matrix with what to do about it. */
 export interface ShownRow extends MatrixRow {
-  /** What the gap issue about the row says; null: there is none. */
+  /** The text of the gap issue about the row; null: there is none. */
   description: string | null;
   /** null: the row matches. */
   remedy: string | null;
@@ -86,7 +86,7 @@ function remedyOf({ kind, verdict, observed }: MatrixRow): string | null {
 
 /** The property of the gap issue about the row, such as `tools.undeclared.delete_all`; empty: no rule is about such rows. */
 function propertyOf({ kind, name, verdict }: MatrixRow): string {
-  const rule = RULES.find((each) => each.verdict === verdict && (each.kind ?? each.item) === kind);
+  const rule = RULES.find((each) => each.state === verdict && (each.kind ?? each.item) === kind);
   if (rule === undefined) return '';
   return rule.kind === null ? rule.prefix : `${rule.prefix}${name}`;
 }

@@ -38,8 +38,8 @@ export function MatrixTable({ rows }: { rows: readonly ShownRow[] }): JSX.Elemen
           { key: 'reported', title: 'Reported', width: '9%', render: (row) => <Cell value={row.reported} /> },
           { key: 'observed', title: 'Observed', width: '9%', render: (row) => <Cell value={row.observed} /> },
           {
-            key: 'verdict',
-            title: 'Verdict',
+            key: 'state',
+            title: 'State',
             width: '11%',
             render: ({ verdict }) => <span class={`note-tag ${TAGS[verdict]}`}>{verdict}</span>,
           },

@@ -55,7 +55,7 @@ const KINDS: Readonly<Record<number, ApiErrorKind>> = {
   501: 'not-supported',
 };
 
-/** The error of a response. `body`: its text, a Problem (RFC 9457) unless a proxy answered. */
+/** The error of a response. `body`: its text, a Problem (RFC 9457) unless a proxy responded. */
 export function errorOf(status: number, body: string): ApiError {
   const problem = parsed(body);
   const detail =

@@ -116,7 +116,7 @@ function axesOf(input: () => PlotInput, color: Color): uPlot.Axis[] {
   ];
 }
 
-/** Characters of the longest label. uPlot has no labels before it knows the values. */
+/** Characters of the longest label. uPlot has no labels before it has the values. */
 const longestOf = (labels: string[] | null): number =>
   Math.max(0, ...(labels ?? []).map((each) => each.length));
 

@@ -20,7 +20,7 @@ export type SortKey = (typeof SORT_KEYS)[number];
 
 type SortValue = string | number | null;
 
-/** From the worst to the best, as a reader wants to see them. */
+/** From the worst to the best. */
 const PHASE_ORDER = ['Unhealthy', 'Unknown', 'Degraded', 'Pending', 'Healthy'];
 const CONDITION_ORDER = ['False', 'Unknown', 'True'];
 

@@ -3,7 +3,7 @@ import { patternOf } from '../../core/gap/property-pattern.ts';
 import type { Pack } from '../../core/manifest/packs.ts';
 import type { Severity } from '../../core/policy/policy-rule.ts';
 
-/** What the reader wants to see. */
+/** The filter of the list. */
 export interface RuleFilter {
   /** Words; a rule must contain each of them in its id, title, meaning or remedy. */
   text: string;
