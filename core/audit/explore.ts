@@ -88,14 +88,14 @@ function endpointsOf({ health, capabilities, agentCard }: ExploredFacts): Explor
   };
 }
 
-function endpointOf(answer: EndpointAnswer, defaultPath: string, responseNote?: string): ExploredEndpoint {
+function endpointOf(response: EndpointAnswer, defaultPath: string, responseNote?: string): ExploredEndpoint {
   const notProbed =
-    answer.unresolved === undefined ? [] : [`the declared path was not probed: ${answer.unresolved}`];
+    response.unresolved === undefined ? [] : [`the declared path was not probed: ${response.unresolved}`];
   const notes = [...notProbed, ...(responseNote === undefined ? [] : [responseNote])];
   return {
-    path: answer.path ?? defaultPath,
-    status: answer.answered ? answer.status : null,
-    latencyMs: answer.answered ? answer.latencyMs : null,
+    path: response.path ?? defaultPath,
+    status: response.answered ? response.status : null,
+    latencyMs: response.answered ? response.latencyMs : null,
     ...(notes.length > 0 && { note: notes.join('; ') }),
   };
 }

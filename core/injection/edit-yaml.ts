@@ -20,7 +20,7 @@ export const AS_WRITTEN: ParseOptions & DocumentOptions & SchemaOptions = {
   uniqueKeys: false,
 };
 
-/** Detects the style of a text, so that the text written again looks alike. */
+/** Detects the style of a text, so that the text written again has the same style. */
 export function styleOf(text: string): ToStringOptions {
   return {
     lineWidth: 0,

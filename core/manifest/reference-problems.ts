@@ -2,7 +2,7 @@ import { nearest } from './nearest.ts';
 import { REFERENCE_FUNCTIONS, REFERENCE_KINDS, type ReferenceKind } from './references.ts';
 import { oneOf, quoted } from './wording.ts';
 
-/** A mistake in a string that looks like a reference, and the reference that was probably meant. */
+/** A mistake in a string that resembles a reference, and the reference that was probably meant. */
 export interface ReferenceMistake {
   message: string;
   suggestion?: string;
