@@ -3,7 +3,7 @@ import { Argument, type Command } from 'commander';
 import type { CliContext } from './context.ts';
 import { exists } from './file-failure.ts';
 
-/** Names of a manifest, in the order in which a command without an argument looks for one. */
+/** Names of a manifest, in the order in which a command without an argument tries them. */
 const NAMES = ['agent.yaml', 'agent.yml', 'agent.json'] as const;
 /** The name of a new manifest. */
 export const [DEFAULT_MANIFEST] = NAMES;

@@ -65,9 +65,9 @@ export interface ServedResource {
 export async function pluralsOf(client: KubeClient, groupVersion: string): Promise<ServedResource[]> {
   const parts = groupVersion.split('/').map(encodeURIComponent);
   const path = [parts.length > 1 ? '/apis' : '/api', ...parts].join('/');
-  const answer = await client.send<{ resources?: ServedResource[] }>({ method: 'GET', path });
-  if (!answer.ok && answer.status === 404) return [];
-  return (expectOk(answer).resources ?? []).filter(({ name }) => !name.includes('/'));
+  const response = await client.send<{ resources?: ServedResource[] }>({ method: 'GET', path });
+  if (!response.ok && response.status === 404) return [];
+  return (expectOk(response).resources ?? []).filter(({ name }) => !name.includes('/'));
 }
 
 /** Namespaces that the chart creates by default. */
@@ -101,8 +101,8 @@ export async function isAllowed(client: KubeClient, { resource, ...right }: Perm
     spec: { resourceAttributes: { ...right, resource: plural, ...(subresource && { subresource }) } },
   };
   const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-  const answer = await client.send<{ status?: { allowed?: boolean } }>({ method: 'POST', path, body });
-  return expectOk(answer).status?.allowed === true;
+  const response = await client.send<{ status?: { allowed?: boolean } }>({ method: 'POST', path, body });
+  return expectOk(response).status?.allowed === true;
 }
 
 async function existingOf(client: KubeClient): Promise<Fact<ExistingObject[]>> {

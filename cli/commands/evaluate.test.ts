@@ -14,7 +14,7 @@ interface Body {
   messages?: { content: string }[];
   model?: string;
 }
-type Answer = (body: Body, response: ServerResponse, request: IncomingMessage) => void;
+type Respond = (body: Body, response: ServerResponse, request: IncomingMessage) => void;
 
 const CAPITALS: Readonly<Record<string, string>> = { France: 'Paris', Italy: 'Rome', Spain: 'Madrid' };
 const SAMPLES = Object.entries(CAPITALS).map(([input, expected]) => ({
@@ -28,13 +28,13 @@ let server: Server;
 let url: string;
 /** What the agent received. */
 let received: { path: string; body: Body; headers: IncomingMessage['headers'] }[];
-let answer: Answer;
+let respond: Respond;
 
 const sendJson = (response: ServerResponse, value: unknown, status = 200) =>
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 const questionOf = ({ message, messages }: Body) => message ?? messages?.[0]?.content ?? '';
-/** An agent that speaks the OpenAI format and knows all capitals. */
-const openAi: Answer = (body, response) => {
+/** An agent that speaks the OpenAI format and returns all capitals. */
+const openAi: Respond = (body, response) => {
   if (body.messages === undefined) return sendJson(response, { error: 'messages is missing' }, 400);
   return sendJson(response, {
     object: 'chat.completion',
@@ -47,11 +47,11 @@ const openAi: Answer = (body, response) => {
 beforeEach(async () => {
   cwd = mkdtempSync(join(tmpdir(), 'evaluate-'));
   received = [];
-  answer = openAi;
+  respond = openAi;
   server = createServer((request, response) => {
     void readJson(request).then((body) => {
       received.push({ path: request.url ?? '', body: body as Body, headers: request.headers });
-      answer(body as Body, response, request);
+      respond(body as Body, response, request);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -112,7 +112,7 @@ describe('the report', () => {
   });
 
   test('the text lists the failed samples', async () => {
-    answer = (body, response) =>
+    respond = (body, response) =>
       sendJson(response, { answer: body.messages?.[0]?.content === 'Italy' ? 'Milan' : 'Paris or Madrid' });
     const { output, exitCode } = await evaluate();
     expect(output).toContain(`smoke at ${url}\n  1 FAILED  2 of 3 passed (66.7 %)\n  latency p50 `);
@@ -122,7 +122,7 @@ describe('the report', () => {
   });
 
   test('the text has the number of samples without tokens', async () => {
-    answer = (_body, response) => sendJson(response, { answer: 'Paris' });
+    respond = (_body, response) => sendJson(response, { answer: 'Paris' });
     expect((await evaluate(['--sample-size', '1'])).output).toContain('tokens 0, unknown for 1 sample\n');
   });
 
@@ -134,7 +134,7 @@ describe('the report', () => {
   });
 
   test('--junit has one test case per sample', async () => {
-    answer = (_body, response) => sendJson(response, { answer: 'Rome' });
+    respond = (_body, response) => sendJson(response, { answer: 'Rome' });
     expect((await evaluate(['--junit', 'out.xml'])).errors).toBe('wrote out.xml\n');
     const xml = readFileSync(join(cwd, 'out.xml'), 'utf8');
     expect(xml).toContain('tests="3" failures="2"');
@@ -181,7 +181,7 @@ describe('the request', () => {
   });
 
   test('an agent that does not accept one form gets the other, once', async () => {
-    answer = (body, response) =>
+    respond = (body, response) =>
       body.message === undefined
         ? sendJson(response, { detail: 'message is missing' }, 422)
         : sendJson(response, { reply: CAPITALS[body.message] });
@@ -218,7 +218,7 @@ describe('the request', () => {
   test('at most --concurrency requests are in flight', async () => {
     write('data.jsonl', `${JSON.stringify(SAMPLES[0])}\n`.repeat(12));
     let [inFlight, most] = [0, 0];
-    answer = (body, response, request) => {
+    respond = (body, response, request) => {
       inFlight += 1;
       most = Math.max(most, inFlight);
       setImmediate(() => {
@@ -231,7 +231,7 @@ describe('the request', () => {
   });
 
   test('is not repeated after an error', async () => {
-    answer = (_body, response) => sendJson(response, { error: 'overloaded' }, 503);
+    respond = (_body, response) => sendJson(response, { error: 'overloaded' }, 503);
     const { samples } = await reportOf(['--sample-size', '1']);
     expect(samples[0]).toMatchObject({ passed: false, error: 'HTTP 503: {"error":"overloaded"}' });
     expect(received).toHaveLength(1);
@@ -240,7 +240,7 @@ describe('the request', () => {
 
 describe('the response', () => {
   test('may be a stream, with its tokens', async () => {
-    answer = (body, response) => {
+    respond = (body, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const chunk = (value: object) =>
         `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', model: 'gpt', ...value })}\n\n`;
@@ -255,19 +255,19 @@ describe('the response', () => {
     });
   });
 
-  test.each<[string, Answer, RegExp]>([
+  test.each<[string, Respond, RegExp]>([
     ['does not come', () => undefined, /^no response within 0\.05 s$/],
     ['does not end', (_body, response) => void response.writeHead(200).write('Par'), /50 ms/],
     ['is cut', (_body, response) => response.destroy(), /connection|reset|closed|hang up/],
   ])('a sample fails if it %s', async (_what, act, error) => {
-    answer = act;
+    respond = act;
     const { samples } = await reportOf(['--timeout', '50', '--sample-size', '1']);
     expect(samples[0]).toMatchObject({ passed: false, error: expect.stringMatching(error) as unknown });
   });
 });
 
 describe('the CI gate', () => {
-  const half: Answer = (_body, response) => sendJson(response, { answer: 'Paris' });
+  const half: Respond = (_body, response) => sendJson(response, { answer: 'Paris' });
   test.each([
     ['1 below the threshold', '    ciGate: true\n    thresholds: { pass_rate: 0.5 }\n', 1, 'FAIL'],
     ['0 at the threshold', '    ciGate: true\n    thresholds: { pass_rate: 0.3 }\n', 0, 'PASS'],
@@ -275,7 +275,7 @@ describe('the CI gate', () => {
     ['0 without a threshold', '    ciGate: true\n', 0, 'PASS'],
   ])('exits with %s', async (what, gate, exitCode, ciGateResult) => {
     manifest(`    datasets: [{ name: smoke, path: data.jsonl }]\n${gate}`);
-    answer = half;
+    respond = half;
     const result = await evaluate(['--json']);
     expect(result.exitCode).toBe(exitCode);
     expect(JSON.parse(result.output)).toMatchObject({ ciGateResult, metrics: { pass_rate: 1 / 3 } });
@@ -289,7 +289,7 @@ describe('the CI gate', () => {
 describe('--submit', () => {
   const proofs = () => received.filter(({ path }) => path.includes('proof'));
   beforeEach(() => {
-    answer = (body, response, request) =>
+    respond = (body, response, request) =>
       request.url?.includes('/proof/') ? sendJson(response, {}, 201) : openAi(body, response, request);
   });
 
@@ -317,7 +317,7 @@ describe('--submit', () => {
   });
 
   test('a rejected proof is an error', async () => {
-    answer = (body, response, request) =>
+    respond = (body, response, request) =>
       request.url?.includes('/proof/')
         ? sendJson(response, { detail: 'use the admin route' }, 403)
         : openAi(body, response, request);
@@ -344,7 +344,7 @@ describe('--submit', () => {
     manifest(
       '    datasets: [{ name: smoke, path: data.jsonl }]\n    ciGate: true\n    thresholds: { pass_rate: 1 }\n',
     );
-    answer = (_body, response) => sendJson(response, { answer: 'Paris' });
+    respond = (_body, response) => sendJson(response, { answer: 'Paris' });
     const { errors } = await evaluate(['--submit', '--control-url', url]);
     expect(errors).toContain('the proof of EVAL-01 was not submitted\n');
     expect(proofs()).toEqual([]);
@@ -353,7 +353,7 @@ describe('--submit', () => {
 
 test('an interrupted run reports what it has', async () => {
   const interrupt = new AbortController();
-  answer = (body, response, request) => {
+  respond = (body, response, request) => {
     if (questionOf(body) === 'France') openAi(body, response, request);
     else interrupt.abort();
   };

@@ -157,7 +157,7 @@ calls on egress lanes: 4 rules
     expect(contentOf('deep/er')).toEqual(generated(LIMITED));
   });
 
-  test('also writes a policy without rules, so that the engine knows that nothing is denied', async () => {
+  test('also writes a policy without rules, so that the engine denies nothing', async () => {
     write('agent.yaml', manifestText());
     expect((await platform('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
     expect(contentOf('policy')).toEqual(generated(manifestText()));

@@ -191,7 +191,7 @@ async function generatedFiles(job: Job): Promise<Generated> {
 
 /**
  * The generator is loaded late, because it imports the clients of the LLM providers. The existing files are compared before a model is
- * asked, because its answer costs money.
+ * called, because its response costs money.
  */
 async function projectFiles(
   job: Job,

@@ -60,12 +60,12 @@ async function messages(): Promise<Message[]> {
 
 const ENDED = { output: '', errors: '', exitCode: 0 };
 
-test('answers every request and ends when the input ends; the output contains only the protocol', async () => {
+test('responds to every request and ends when the input ends; the output contains only the protocol', async () => {
   input.end(message(1, HELLO) + message(2, VALIDATE) + message(3, { method: 'resources/list' }));
   expect(await mcp()).toEqual(ENDED);
-  const answers = await messages();
-  expect(answers.map(({ id }) => id).toSorted()).toEqual([1, 2, 3]);
-  expect(answers.find(({ id }) => id === 2)?.result.structuredContent).toMatchObject({ valid: true });
+  const responses = await messages();
+  expect(responses.map(({ id }) => id).toSorted()).toEqual([1, 2, 3]);
+  expect(responses.find(({ id }) => id === 2)?.result.structuredContent).toMatchObject({ valid: true });
   expect(warnings).toEqual([]);
 });
 

@@ -25,7 +25,7 @@ const installCodex = () =>
     mode: 0o755,
   });
 
-test('without a provider, says for each one what to do, and exits with 1', async () => {
+test('without a provider, prints for each one what to do, and exits with 1', async () => {
   expect(await platform('')).toEqual({
     output: `   PROVIDER             STATUS     DETAILS
    claude-subscription  not ready  the command claude is not on PATH. Install Claude Code and run: claude auth login.

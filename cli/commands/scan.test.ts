@@ -268,10 +268,14 @@ describe('with an LLM', () => {
 
   test.each([
     ['a refusal', 'I cannot do that.', 'the response of the model has no JSON object'],
-    ['a cut answer', '{"description": "a', 'the JSON object in the response of the model is not complete'],
-    ['an invalid answer', '{"tools": "none"}', 'the response of the model is not valid: tools must be a list'],
-  ])('%s writes nothing', async (_what, answer, reason) => {
-    vendor.replies = [streams(answer)];
+    ['a cut response', '{"description": "a', 'the JSON object in the response of the model is not complete'],
+    [
+      'an invalid response',
+      '{"tools": "none"}',
+      'the response of the model is not valid: tools must be a list',
+    ],
+  ])('%s writes nothing', async (_what, response, reason) => {
+    vendor.replies = [streams(response)];
     expect(await scan()).toEqual({
       output: '',
       errors: `error: openai-compatible: ${reason}; nothing was written. --no-llm writes only what was found in the code\n`,
@@ -300,7 +304,7 @@ describe('with an LLM', () => {
     expect(vendor.requests).toEqual([]);
   });
 
-  test('an answer cannot remove or replace what was found', async () => {
+  test('a response cannot remove or replace what was found', async () => {
     vendor.replies = [
       streams(
         JSON.stringify({

@@ -12,18 +12,18 @@ afterEach(async () => {
   endpoint = null;
 });
 
-async function generate(answer: string | number, options: Partial<FrameworkOptions> = {}) {
+async function generate(response: string | number, options: Partial<FrameworkOptions> = {}) {
   const parsed = parseManifest(options.manifestText ?? TEXT);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-  endpoint = await startLlmEndpoint(answer);
+  endpoint = await startLlmEndpoint(response);
   return generateFramework(parsed.manifest, {
     ...{ framework: 'langgraph' as const, env: endpoint.env, manifestText: TEXT },
     ...options,
   });
 }
 
-const answer = (value: unknown): string => JSON.stringify(value);
-const written = (systemPrompt: string, ...tools: object[]): string => answer({ systemPrompt, tools });
+const responseOf = (value: unknown): string => JSON.stringify(value);
+const written = (systemPrompt: string, ...tools: object[]): string => responseOf({ systemPrompt, tools });
 
 describe('platform generate --framework', () => {
   test('writes the code of the provider into the project', async () => {

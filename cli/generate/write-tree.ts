@@ -40,7 +40,7 @@ const FAILURES = {
   ENOTEMPTY: 'another process created the directory at the same time',
 };
 
-/** The existing files that a generation would replace. `isPlanned`: the answer of a model is not known yet. */
+/** The existing files that a generation would replace. `isPlanned`: the response of a model is not known yet. */
 export async function replacedFiles(
   files: readonly GeneratedFile[],
   directory: string,

@@ -17,7 +17,7 @@ export interface McpOptions {
 
 /**
  * Serves the protocol until the input ends, the process is stopped, or the client breaks the limits of the protocol. At the end
- * of the input, open calls are answered first; each is limited in time. Resolves with an error for people, or null.
+ * of the input, open calls get their responses first; each is limited in time. Resolves with an error for people, or null.
  */
 export async function serveMcp(
   { roots: typed, allowWrites, settings }: McpOptions,
@@ -44,15 +44,15 @@ export async function serveMcp(
 function endOf({ server, settled }: CreatedServer, { input, stopped }: Stdio): Promise<void> {
   return new Promise((resolve) => {
     server.server.onclose = resolve;
-    const end = () => void answered(settled).then(resolve);
+    const end = () => void allResponded(settled).then(resolve);
     for (const event of ['end', 'close', 'error']) input.once(event, end);
     if (stopped.aborted) resolve();
     else stopped.addEventListener('abort', () => resolve(), { once: true });
   });
 }
 
-/** Resolves once every call is answered: the SDK sends a response in the same turn in which its call ends. */
-async function answered(settled: () => Promise<void>): Promise<void> {
+/** Resolves once every call has its response: the SDK sends a response in the same turn in which its call ends. */
+async function allResponded(settled: () => Promise<void>): Promise<void> {
   await nextTurn();
   await settled();
   await nextTurn();

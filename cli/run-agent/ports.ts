@@ -10,7 +10,7 @@ export const PORT_OPTIONS = {
 export type PortName = keyof typeof PORT_OPTIONS;
 export type Ports = Record<PortName, number>;
 
-/** A port that a run wants. `isGiven`: by an option, so that no other port is used instead. */
+/** A port that a run needs. `isGiven`: by an option, so that no other port is used instead. */
 export interface WantedPort {
   port: number;
   isGiven: boolean;
