@@ -17,8 +17,12 @@ import { IN_SOAK } from '../testing/time/real-time.ts';
 /** The list that each informer of an operator and a control plane requests before its watch. */
 const LISTS = [
   'control-plane agentobservations',
+  'control-plane agentpolicies',
+  'control-plane namespaces',
   'operator agentobservations',
+  'operator agentpolicies',
   'operator events',
+  'operator namespaces',
   'operator pods !platform.io/agent',
   'operator pods platform.io/agent',
   'operator services',

@@ -113,6 +113,17 @@ describe('PUT /api/v1/manifest', () => {
     expect(await put(text)).toMatchObject({ status });
   });
 
+  test('counts a manifest once that many pods send at the same time', async () => {
+    const organisation = new Organisation(RULES, worker);
+    const texts = [1, 2, 3, 4].map((each) => Buffer.from(`# ${each} ${'x'.repeat(60_000)}\n${GOOD}`));
+    // Counted for each sender, they would need more than the memory for manifests.
+    for (const text of texts)
+      await Promise.all(Array.from({ length: 300 }, () => organisation.remember(text)));
+    const agent = { namespace: 'a', name: 'minimal' };
+    const hash = createHash('sha256').update(texts[0]!).digest('hex');
+    expect((await organisation.prepare(agent, hash, new Date())).isManifestKnown).toBe(true);
+  });
+
   test('needs the key of an agent', async () => {
     expect(await rig.send('PUT', '/api/v1/manifest', { body: GOOD })).toMatchObject({ status: 401 });
   });

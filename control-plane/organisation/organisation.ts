@@ -81,6 +81,8 @@ export class Organisation {
     const parsed = await this.#worker.parse(bytes.toString());
     if (parsed === null) return null;
     if (!parsed.ok) return { problems: parsed.problems };
+    // Another sender of the same manifest may have been faster.
+    if (this.#manifests.has(hash)) return { hash, manifest: parsed.manifest };
     this.#manifests.set(hash, { manifest: parsed.manifest, bytes: bytes.length, results: new Map() });
     this.#bytes += bytes.length;
     for (const [oldest, { bytes: size }] of this.#manifests) {

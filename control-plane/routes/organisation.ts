@@ -39,7 +39,7 @@ export function organisationRoutes(
       path: '/api/v1/organisation',
       access: 'admin',
       summary:
-        '`{policies: [{name, agents, rules: [{id, action, severity, check, broken}]}], invalid: [{policy, reason}]}`: the rules of the organisation, with the number of agents that break each. 503 while the rules are not known.',
+        '`{policies: [{name, rules: [{id, action, severity, check, broken}]}], invalid: [{policy, reason}]}`: the rules of the organisation, with the number of agents that break each. 503 while the rules are not known.',
       operation: {
         id: 'getOrganisation',
         responses: {

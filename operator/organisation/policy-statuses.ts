@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import { conditionAt } from '../../core/observation/condition-table.ts';
 import { policyCounts } from '../../core/organisation/policy-status.ts';
@@ -31,6 +32,7 @@ export class PolicyStatuses {
   readonly #parts: PolicyStatusParts;
   /** By expression: why it cannot be parsed; null: it can. */
   readonly #expressions = new Map<string, string | null>();
+  /** For the metric. */
   #written = new Map<string, AgentPolicyStatus>();
 
   constructor(parts: PolicyStatusParts) {
@@ -47,38 +49,45 @@ export class PolicyStatuses {
 
   /** Until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#parts;
+    const { clock } = this.#parts;
     while (!signal.aborted) {
-      try {
-        await this.#write();
-      } catch (error) {
-        logger.warn('failed to write the status of an agent policy, retrying', {
-          reason: describeError(error),
-        });
-      }
+      await this.#write();
       await clock.sleep(PERIOD_MS, signal).catch(() => undefined);
     }
     this.#written = new Map();
   }
 
   async #write(): Promise<void> {
-    const { rules, client } = this.#parts;
+    const { rules } = this.#parts;
     if (rules.policies() === null) return;
     const written = new Map<string, AgentPolicyStatus>();
     for (const { name, generation, status } of rules.objects()) {
       const wanted = await this.#statusOf(name, generation, status);
       written.set(name, wanted);
-      if (JSON.stringify(wanted) === JSON.stringify(this.#written.get(name) ?? status)) continue;
+      // The cached object, not what was written: a policy that was created again has no status.
+      if (!isDeepStrictEqual(wanted, status)) await this.#patch(name, wanted);
+    }
+    this.#written = written;
+  }
+
+  /** Never rejects, so that one policy does not delay the others. */
+  async #patch(name: string, status: AgentPolicyStatus): Promise<void> {
+    const { client, logger } = this.#parts;
+    try {
       expectOk(
         await client.send({
           method: 'PATCH',
           path: objectPath(AGENT_POLICIES, { name }, 'status'),
           contentType: 'application/merge-patch+json',
-          body: { status: wanted },
+          body: { status },
         }),
       );
+    } catch (error) {
+      logger.warn('failed to write the status of an agent policy, retrying', {
+        policy: name,
+        reason: describeError(error),
+      });
     }
-    this.#written = written;
   }
 
   async #statusOf(
@@ -93,11 +102,10 @@ export class PolicyStatuses {
     }));
     const counts =
       policy === undefined ? { agents: 0, broken: 0, rules: [] } : policyCounts(policy, agents, rules);
-    const before = this.#written.get(name) ?? known;
     const accepted = conditionAt(
       'Accepted',
       await this.#accepted(name),
-      before?.conditions ?? [],
+      known?.conditions ?? [],
       clock.now(),
     );
     return {
