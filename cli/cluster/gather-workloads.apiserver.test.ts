@@ -33,8 +33,12 @@ const workload = (kind: string): object =>
   }
 
   /** The workloads, once they are as expected. */
-  async function eventually(isExpected: (all: WorkloadFacts[]) => boolean): Promise<WorkloadFacts[]> {
+  async function eventually(
+    isExpected: (all: WorkloadFacts[]) => boolean,
+    before: () => Promise<unknown> = () => Promise.resolve(),
+  ): Promise<WorkloadFacts[]> {
     for (const end = Date.now() + 120_000; ;) {
+      await before();
       const { workloads } = await workloadsOf(client, known([]));
       const all = valueOf(workloads);
       if (isExpected(all)) return all;
@@ -96,19 +100,19 @@ const workload = (kind: string): object =>
     await eventually((all) => refusedOf(all, 'statefulset') === null);
     await kubectl(['delete', 'quota', 'none', '-n', 'team']);
     await quotaIsForgotten();
-    // A change makes a controller retry at once.
-    for (const name of [
-      'replicaset/replicaset',
-      'daemonset/daemonset',
-      'job/job',
-      'job/cronjob-1',
-      'statefulset/statefulset',
-    ])
-      await kubectl(['annotate', name, '-n', 'team', 'retry=now']);
     await kubectl(['scale', 'statefulset', 'statefulset', '-n', 'team', '--replicas=1']);
     await kubectl(['rollout', 'restart', 'deployment/deployment', '-n', 'team']);
+    // A change makes a controller retry at once. Repeated, because a retry may be rejected once more.
+    let tries = 0;
+    const retry = () =>
+      kubectl([
+        'annotate',
+        ...['replicaset/replicaset', 'daemonset/daemonset', 'job/job', 'job/cronjob-1'],
+        ...['statefulset/statefulset', '--overwrite', '-n', 'team', `retry=${(tries += 1)}`],
+      ]);
     await eventually(
       (all) => all.length === NAMES.length && all.every(({ refused }) => valueOf(refused) === null),
+      retry,
     );
   });
 });
