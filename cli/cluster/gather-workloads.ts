@@ -161,7 +161,8 @@ async function refusalsOf(
         namespace,
         fieldSelector,
       });
-      const isOver = items.some((created) => lastTimeOf(created) > lastTimeOf(event));
+      // Times have whole seconds. A controller that still cannot create a pod retries, so its next Event is later.
+      const isOver = items.some((created) => lastTimeOf(created) >= lastTimeOf(event));
       return isOver ? [] : [[uid, messageIn(event)] as const];
     });
     return new Map(still.flat());
