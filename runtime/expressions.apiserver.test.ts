@@ -1,6 +1,6 @@
 // The documented part of CEL gives the same results as in the API server.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { CEL_ERRORS, CEL_MISSING, CEL_PARTS, EXAMPLE } from '../core/organisation/expression-examples.ts';
+import { CEL_ERRORS, CEL_MISSING, CEL_PARTS, EXAMPLE } from '../testing/documents/cel-examples.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';

@@ -1,4 +1,4 @@
-import { CEL_PARTS } from '../core/organisation/expression-examples.ts';
+import { CEL_PARTS } from '../testing/documents/cel-examples.ts';
 import { CHECKS, OF_MANIFEST } from '../core/organisation/checks.ts';
 import {
   agentPolicySpec,

@@ -1,4 +1,5 @@
-import { POINTS, SEVERITIES } from '../core/gap/finding.ts';
+import { POINTS } from '../core/gap/finding.ts';
+import { SEVERITIES } from '../core/shapes/values.ts';
 import { GRADES } from '../core/shapes/values.ts';
 import { minimumScoreOf } from '../core/shapes/grade.ts';
 import { MAX_NOT_SHOWN_POINTS, STATIC_FLOOR } from '../core/gap/points.ts';

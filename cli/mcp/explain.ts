@@ -1,7 +1,8 @@
 import { EVIDENCE_TEXTS } from '../../core/audit/evidence-kinds.ts';
 import { RULES } from '../../core/audit/rules.ts';
 import { DRIFT_RULES } from '../../authoring/diff/drift-rules.ts';
-import { POINTS, SEVERITIES } from '../../core/gap/finding.ts';
+import { POINTS } from '../../core/gap/finding.ts';
+import { SEVERITIES } from '../../core/shapes/values.ts';
 import { patternOf } from '../../core/gap/property-pattern.ts';
 import { GAP_RULES } from '../../core/gap/rules.ts';
 import { nearest } from '../../core/manifest/nearest.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Manifest, ManifestProblem } from '../../core/manifest/manifest.ts';
 import { directiveOf } from '../../core/organisation/directive.ts';
-import type { AgentPolicy, Judgement, RuleSource, Subject } from '../../core/organisation/finding.ts';
+import type { AgentPolicy, RuleSource, Subject } from '../../core/organisation/finding.ts';
 import {
   expressionsFor,
   expressionVariables,
@@ -119,7 +119,7 @@ export class Organisation {
       judge: (status) => {
         const judgement = judge(selected, { ...subject, observation: status }, results);
         const all = { ...judgement, notJudged: [...invalid, ...judgement.notJudged] };
-        return statusOf(all, status, hash, at);
+        return organisationStatusOf(all, { manifestHash: hash, known: status.organisation, at });
       },
     };
   }
@@ -186,13 +186,6 @@ export class Organisation {
     return found;
   }
 }
-
-const statusOf = (
-  judgement: Judgement,
-  status: ObservationStatus,
-  manifestHash: string,
-  at: Date,
-): OrganisationStatus => organisationStatusOf(judgement, { manifestHash, known: status.organisation, at });
 
 function withRevision(
   policies: readonly AgentPolicy[],

@@ -1,4 +1,5 @@
 import express, { type Request, type Response } from 'express';
+import { MAX_JUDGED_BYTES } from '../../core/organisation/gate.ts';
 import { checkOf } from '../../core/shapes/agent-policy.ts';
 import { MAX_BROKEN } from '../../core/shapes/organisation.ts';
 import { Problem } from '../../runtime/problem.ts';
@@ -7,8 +8,6 @@ import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { Organisation } from '../organisation/organisation.ts';
 import type { LiveFleet } from '../live/fleet.ts';
 
-/** A larger manifest takes too long to parse. */
-const MAX_MANIFEST_BYTES = 64 * 1024;
 const RETRY = { 'retry-after': '10' };
 
 /** The rules of the organisation, and the judgement of a manifest before its agent starts. */
@@ -16,7 +15,7 @@ export function organisationRoutes(
   { organisation, clock }: ControlPlaneContext,
   live: () => LiveFleet,
 ): ControlPlaneRoute[] {
-  const body = express.raw({ limit: MAX_MANIFEST_BYTES, type: () => true });
+  const body = express.raw({ limit: MAX_JUDGED_BYTES, type: () => true });
   return [
     {
       method: 'PUT',

@@ -75,7 +75,7 @@ export function isDeclaredHost({ hosts }: Pick<DeclaredEgress, 'hosts'>, host: s
 }
 
 /** What frameworks put between the name of an MCP server and the name of its tool. */
-const SEPARATORS = ['__', '_', '-', '.', ':', '/'];
+export const SEPARATORS = ['__', '_', '-', '.', ':', '/'];
 
 /**
  * The names that are tools of declared MCP servers: the names that a server lists, alone or after the server's name, and the
@@ -186,7 +186,8 @@ export function listedHostsOf({ spec: { egress } }: Manifest): { exact: Set<stri
 /** A URL without a host, such as `sqlite:///data.db`. */
 export const FILE = /^[a-z][a-z0-9+.-]*:\/\/\//i;
 
-function hostIn(address: string, type: string | undefined): string | null {
+/** The host of an address; null: it cannot be read. */
+export function hostIn(address: string, type: string | undefined): string | null {
   // The port does not matter here, so that a host without a known port has one.
   return (parseAddress(address, type) ?? parseAddress(address, 'https'))?.host ?? null;
 }

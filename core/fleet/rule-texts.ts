@@ -1,7 +1,8 @@
 import { EVIDENCE_TEXTS } from '../audit/evidence-kinds.ts';
 import { WEIGHTS } from '../audit/rule.ts';
 import { RULES } from '../audit/rules.ts';
-import { POINTS, SEVERITIES, type GapRule } from '../gap/finding.ts';
+import { POINTS, type GapRule } from '../gap/finding.ts';
+import { SEVERITIES } from '../shapes/values.ts';
 import { patternOf } from '../gap/property-pattern.ts';
 import { GAP_RULES } from '../gap/rules.ts';
 import type { Pack } from '../manifest/packs.ts';

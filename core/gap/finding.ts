@@ -50,5 +50,3 @@ export interface GapRule {
 
 /** Points per issue; the score is 100 minus their sum, at least 0. */
 export const POINTS: Readonly<Record<Severity, number>> = { critical: 30, high: 20, medium: 10, low: 5 };
-
-export const SEVERITIES: readonly Severity[] = ['critical', 'high', 'medium', 'low'];

@@ -7,7 +7,8 @@ import { AGENT_RULES } from './agent-rules.ts';
 import { BEHAVIOR_RULES } from './behavior-rules.ts';
 import { EGRESS_GAP_RULES } from './egress-rules.ts';
 import { ENDPOINT_RULES } from './endpoint-rules.ts';
-import { SEVERITIES, type Finding, type GapRule, type RuleInput } from './finding.ts';
+import { type Finding, type GapRule, type RuleInput } from './finding.ts';
+import { SEVERITIES } from '../shapes/values.ts';
 import { MANIFEST_RULES } from './manifest-rules.ts';
 import { REPORTER_RULES } from './reporter-rules.ts';
 

@@ -1,6 +1,6 @@
 import { WORST_FIRST } from '../facts/check.ts';
 import type { Check } from '../shapes/health.ts';
-import { SEVERITIES } from '../gap/finding.ts';
+import { SEVERITIES } from '../shapes/values.ts';
 import { isVerified } from '../gap/gap.ts';
 import type { Issue } from '../shapes/gap.ts';
 import { observedSummaryOf } from '../egress/report.ts';

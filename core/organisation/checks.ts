@@ -1,6 +1,5 @@
-import { addressesOf, FILE } from '../egress/declared.ts';
+import { addressesOf, FILE, hostIn } from '../egress/declared.ts';
 import { hasExpired } from '../evidence/proof-expiry.ts';
-import { parseAddress } from '../facts/address.ts';
 import type { Manifest, Tool } from '../manifest/manifest.ts';
 import { referenceOf } from '../manifest/references.ts';
 import type { CheckName, Place } from '../shapes/agent-policy.ts';
@@ -205,9 +204,8 @@ function hostsOf(manifest: Manifest): { hosts: { path: string; name: string }[];
   const unknown: string[] = [];
   for (const { path, value, type } of addressesOf(manifest)) {
     if (FILE.test(value)) continue;
-    const host =
-      referenceOf(value) === null ? (parseAddress(value, type) ?? parseAddress(value, 'https'))?.host : null;
-    if (host === null || host === undefined) unknown.push(path);
+    const host = referenceOf(value) === null ? hostIn(value, type) : null;
+    if (host === null) unknown.push(path);
     else hosts.push({ path, name: host });
   }
   return { hosts, unknown };

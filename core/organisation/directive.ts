@@ -3,18 +3,14 @@ import type { OrganisationDirective } from '../shapes/directive.ts';
 import type { PolicyInput } from '../policy/policy-input.ts';
 import type { AgentPolicy, Subject } from './finding.ts';
 import { allowsHost, allowsModel, toolProblem } from './names.ts';
-import { isExcepted, selects } from './select.ts';
+import { rulesFor } from './select.ts';
 
 /** What the lanes of an agent enforce: its Deny rules of models, tools, hosts and budgets. */
 export function directiveOf(
   policies: readonly AgentPolicy[],
   subject: Pick<Subject, 'namespace' | 'labels' | 'names' | 'at'>,
 ): OrganisationDirective {
-  const rules = policies.flatMap((policy) =>
-    selects(policy, subject) === 'yes'
-      ? policy.spec.rules.filter((rule) => rule.action === 'Deny' && !isExcepted(policy, rule, subject))
-      : [],
-  );
+  const rules = rulesFor(policies, subject).filter(({ action }) => action === 'Deny');
   const partsOf = <K extends 'models' | 'tools' | 'hosts' | 'budget'>(
     name: K,
   ): NonNullable<OrganisationRule[K]>[] =>

@@ -4,7 +4,7 @@ import { MODES_BY_STRICTNESS, type PolicyMode } from '../shapes/values.ts';
 import { onOneLine } from '../untrusted/on-one-line.ts';
 import { appliesAt } from './checks.ts';
 import type { AgentPolicy, Judgement, Subject } from './finding.ts';
-import { isExcepted, selects } from './select.ts';
+import { rulesFor, selects } from './select.ts';
 
 /** Policies of the namespace with the rules that apply at this place. Which agents they select is not compared. */
 export function policiesAt(
@@ -100,12 +100,8 @@ export function minimumModeOf(
   policies: readonly AgentPolicy[],
   subject: Pick<Subject, 'namespace' | 'labels' | 'names' | 'at'>,
 ): PolicyMode {
-  const modes = policies.flatMap((policy) =>
-    selects(policy, subject) === 'yes'
-      ? policy.spec.rules
-          .filter((rule) => rule.action === 'Deny' && !isExcepted(policy, rule, subject))
-          .flatMap(({ runtime }) => runtime?.minimumMode ?? [])
-      : [],
+  const modes = rulesFor(policies, subject).flatMap(({ action, runtime }) =>
+    action === 'Deny' ? (runtime?.minimumMode ?? []) : [],
   );
   return MODES_BY_STRICTNESS.findLast((mode) => modes.includes(mode)) ?? 'off';
 }

@@ -1,7 +1,7 @@
 import { checkOf, RULE_ACTIONS, type CheckName, type OrganisationRule } from '../shapes/agent-policy.ts';
 import { CHECKS, whyNot } from './checks.ts';
 import type { AgentPolicy, Check, Judgement, Problem, Subject } from './finding.ts';
-import { isExcepted, selects } from './select.ts';
+import { isExcepted, rulesFor, selects } from './select.ts';
 
 /** The result of an expression: whether it is true, or why it could not be evaluated. */
 export type ExpressionResult = boolean | { error: string };
@@ -78,12 +78,8 @@ function problemsOfExpression(
 
 /** The expressions that `judge` needs, each once. */
 export function expressionsFor(policies: readonly AgentPolicy[], subject: Subject): string[] {
-  const rules = policies.flatMap((policy) =>
-    selects(policy, subject) === 'yes'
-      ? policy.spec.rules.filter((rule) => !isExcepted(policy, rule, subject))
-      : [],
-  );
-  return [...new Set(rules.flatMap(({ expression }) => (expression === undefined ? [] : [expression])))];
+  const expressions = rulesFor(policies, subject).map(({ expression }) => expression);
+  return [...new Set(expressions.filter((expression) => expression !== undefined))];
 }
 
 /** Whether a Deny rule is broken. */

@@ -1,4 +1,4 @@
-import { hostName } from '../egress/declared.ts';
+import { hostName, SEPARATORS } from '../egress/declared.ts';
 import { modelNamesOf } from '../facts/sightings.ts';
 import { vendorNameOf } from '../vendors/vendors.ts';
 import { covers, matches, matchesSome } from './pattern.ts';
@@ -20,9 +20,6 @@ export function allowsModel(allowed: readonly string[], vendors: readonly string
   const names = [...ids, ...withVendor];
   return allowed.some((pattern) => names.some((name) => matches(pattern.toLowerCase(), name)));
 }
-
-/** What frameworks put between the name of an MCP server and the name of its tool. */
-const SEPARATORS = ['__', '_', '-', '.', ':', '/'];
 
 /** The name, and if it begins with the name of an MCP server, the name of the tool alone. */
 function toolNames(name: string, servers: ReadonlySet<string>): string[] {

@@ -39,6 +39,17 @@ function matchesLabels(
   );
 }
 
+/** The rules that apply to an agent: those of the policies that select it, without exceptions. */
+export const rulesFor = (
+  policies: readonly AgentPolicy[],
+  subject: Pick<Subject, 'namespace' | 'labels' | 'names' | 'at'>,
+): OrganisationRule[] =>
+  policies.flatMap((policy) =>
+    selects(policy, subject) === 'yes'
+      ? policy.spec.rules.filter((rule) => !isExcepted(policy, rule, subject))
+      : [],
+  );
+
 /** Whether an unexpired exception of the policy covers this rule for an agent. */
 export function isExcepted(
   { spec: { exceptions = [] } }: AgentPolicy,

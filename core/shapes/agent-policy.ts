@@ -3,16 +3,13 @@ import { condition } from './condition.ts';
 import { checked, flag, inCrd, integer, isoTime, matching, number, oneOf, optional, text } from './field.ts';
 import type { Field, Problem } from './field.ts';
 import { list, map, object, type Members, type ObjectOf, type TypeOf } from './object.ts';
-import { GRADES, POLICY_MODES } from './values.ts';
+import { GRADES, POLICY_MODES, SEVERITIES } from './values.ts';
 
 /** Limits of an AgentPolicy. */
 export const MAX_RULES = 50;
 export const MAX_PATTERNS = 100;
 export const MAX_PATTERN = 200;
 export const MAX_EXPRESSION = 2_000;
-
-/** From the most severe to the least. */
-export const SEVERITIES_OF_RULES = ['critical', 'high', 'medium', 'low'] as const;
 
 /** `Deny`: the manifest is rejected, and lanes enforce the rule. `Warn`: the writer gets a warning. `Audit`: recorded only. */
 export const RULE_ACTIONS = ['Deny', 'Warn', 'Audit'] as const;
@@ -143,7 +140,7 @@ const ruleMembers = object('One rule, with exactly one check.', {
     RULE_ACTIONS,
   ),
   severity: optional(
-    inCrd(oneOf('The severity of a finding; default: high.', SEVERITIES_OF_RULES), { default: 'high' }),
+    inCrd(oneOf('The severity of a finding; default: high.', SEVERITIES), { default: 'high' }),
   ),
   message: optional(written('Replaces the built-in text of a finding.', 500)),
   ...checks,

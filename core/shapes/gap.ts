@@ -2,14 +2,9 @@ import { cutText, MAX_TEXT, score } from './common.ts';
 import { mapped, named, number, oneOf, optional, text, withDefault, type Field } from './field.ts';
 import { gradeOf } from './grade.ts';
 import { computed, list, object, type TypeOf } from './object.ts';
-import { GRADES, REPORT_SOURCES } from './values.ts';
+import { GRADES, REPORT_SOURCES, SEVERITIES } from './values.ts';
 
-export const severity = oneOf('The severity. It deducts 30, 20, 10 or 5 points.', [
-  'critical',
-  'high',
-  'medium',
-  'low',
-]);
+export const severity = oneOf('The severity. It deducts 30, 20, 10 or 5 points.', SEVERITIES);
 
 const issueMembers = object('One difference between the manifest and the observed behaviour.', {
   severity,

@@ -1,8 +1,9 @@
-import { CHECK_NAMES, RULE_ACTIONS, SEVERITIES_OF_RULES } from './agent-policy.ts';
+import { CHECK_NAMES, RULE_ACTIONS } from './agent-policy.ts';
 import { count, cutText } from './common.ts';
 import { sentDirective } from './directive.ts';
 import { flag, isoTime, named, nullable, oneOf, optional, text, type Field } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
+import { SEVERITIES } from './values.ts';
 
 /** Limits of the lists in a status. */
 export const MAX_BROKEN = 50;
@@ -10,7 +11,7 @@ export const MAX_BROKEN = 50;
 const finding = object('One rule of the organisation that the agent breaks.', {
   policy: text('Name of the AgentPolicy.'),
   rule: text('Id of the rule in this policy.'),
-  severity: oneOf('The severity of the rule.', SEVERITIES_OF_RULES),
+  severity: oneOf('The severity of the rule.', SEVERITIES),
   action: oneOf('Deny, Warn or Audit.', RULE_ACTIONS),
   path: cutText('Path in the manifest or in the status, such as spec.egress.hosts[0].'),
   message: cutText('What breaks the rule.'),
@@ -66,7 +67,7 @@ const rules = object('The rules of the organisation.', {
         object('One rule.', {
           id: text('Its id.'),
           action: oneOf('What a broken rule causes.', RULE_ACTIONS),
-          severity: oneOf('Its severity.', SEVERITIES_OF_RULES),
+          severity: oneOf('Its severity.', SEVERITIES),
           check: oneOf('What it compares.', CHECK_NAMES),
           broken: count('Number of agents that break it.'),
         }),

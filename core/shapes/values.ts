@@ -1,5 +1,8 @@
 /** Values of closed lists in several wire formats. Their order is that of error messages. */
 
+/** Severities of issues and rules, from the most severe to the least. */
+export const SEVERITIES = ['critical', 'high', 'medium', 'low'] as const;
+
 export const GRADES = ['A', 'B', 'C', 'D', 'F'] as const;
 export type Grade = (typeof GRADES)[number];
 

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { SEVERITIES } from '../../core/gap/finding.ts';
+import { SEVERITIES } from '../../core/shapes/values.ts';
 import { RuleLink, SeverityTag } from '../agent/links.tsx';
 import { Loaded } from '../agent/loaded.tsx';
 import type { RuleState } from '../../core/fleet/rule-states.ts';

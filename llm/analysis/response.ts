@@ -1,4 +1,4 @@
-import { SEVERITIES } from '../../core/gap/finding.ts';
+import { SEVERITIES } from '../../core/shapes/values.ts';
 import type { Issue } from '../../core/shapes/gap.ts';
 import { isRecord, own } from '../../core/untrusted/fields.ts';
 import { cleanText } from './analysis.ts';

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import { conditionAt } from '../../core/observation/condition-table.ts';
-import { policyCounts } from '../../core/organisation/policy-status.ts';
+import type { AgentPolicy } from '../../core/organisation/finding.ts';
+import { policyCounts, type JudgedAgent } from '../../core/organisation/policy-status.ts';
 import type { AgentPolicyStatus } from '../../core/shapes/agent-policy.ts';
 import type { Verdict } from '../../core/shapes/verdict.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -58,11 +59,17 @@ export class PolicyStatuses {
   }
 
   async #write(): Promise<void> {
-    const { rules } = this.#parts;
-    if (rules.policies() === null) return;
+    const { rules, allObservations } = this.#parts;
+    const policies = rules.policies();
+    if (policies === null) return;
+    const agents = allObservations().map(({ metadata: { namespace, name }, status }) => ({
+      ...{ namespace, name, status },
+    }));
     const written = new Map<string, AgentPolicyStatus>();
-    for (const { name, generation, status } of rules.objects()) {
-      const wanted = await this.#statusOf(name, generation, status);
+    for (const object of rules.objects()) {
+      const { name, status } = object;
+      const policy = policies.find((each) => each.name === name);
+      const wanted = await this.#statusOf(object, policy, agents);
       written.set(name, wanted);
       // The cached object, not what was written: a policy that was created again has no status.
       if (!isDeepStrictEqual(wanted, status)) await this.#patch(name, wanted);
@@ -90,37 +97,30 @@ export class PolicyStatuses {
     }
   }
 
+  /** @param policy undefined: the object is not valid */
   async #statusOf(
-    name: string,
-    generation: number | undefined,
-    known: AgentPolicyStatus | undefined,
+    { name, generation, status: known }: ReturnType<OrganisationRules['objects']>[number],
+    policy: AgentPolicy | undefined,
+    agents: readonly JudgedAgent[],
   ): Promise<AgentPolicyStatus> {
-    const { rules, allObservations, clock } = this.#parts;
-    const policy = rules.policies()?.find((each) => each.name === name);
-    const agents = allObservations().map(({ metadata: { namespace, name: agent }, status }) => ({
-      ...{ namespace, name: agent, status },
-    }));
+    const { rules, clock } = this.#parts;
     const counts =
       policy === undefined ? { agents: 0, broken: 0, rules: [] } : policyCounts(policy, agents, rules);
-    const accepted = conditionAt(
-      'Accepted',
-      await this.#accepted(name),
-      known?.conditions ?? [],
-      clock.now(),
-    );
+    const verdict = policy === undefined ? this.#invalid(name) : await this.#accepted(policy);
+    const accepted = conditionAt('Accepted', verdict, known?.conditions ?? [], clock.now());
     return {
       ...counts,
       conditions: [{ ...accepted, ...(generation !== undefined && { observedGeneration: generation }) }],
     };
   }
 
-  async #accepted(name: string): Promise<Verdict> {
-    const { rules } = this.#parts;
-    const problem = rules.invalid().find(({ policy }) => policy === name);
-    if (problem !== undefined)
-      return { status: 'False', reason: 'Invalid', message: problem.reason.slice(0, MAX_MESSAGE) };
-    const policy = rules.policies()?.find((each) => each.name === name);
-    for (const { id, expression } of policy?.spec.rules ?? []) {
+  #invalid(name: string): Verdict {
+    const problem = this.#parts.rules.invalid().find(({ policy }) => policy === name);
+    return { status: 'False', reason: 'Invalid', message: problem?.reason.slice(0, MAX_MESSAGE) ?? '' };
+  }
+
+  async #accepted({ spec }: AgentPolicy): Promise<Verdict> {
+    for (const { id, expression } of spec.rules) {
       const error = expression === undefined ? null : await this.#errorOf(expression);
       if (error !== null)
         return {

@@ -49,6 +49,8 @@ export class Organisation {
   readonly #options: OrganisationOptions;
   #put: PutManifest | null = null;
   #state: StartState;
+  /** Ends the current pause. */
+  #changed: AbortController | null = null;
 
   constructor(options: OrganisationOptions) {
     this.#options = options;
@@ -66,6 +68,8 @@ export class Organisation {
   start(sender: { putManifest: PutManifest } | null): void {
     if (sender === null) return;
     this.#put = (text, signal) => sender.putManifest(text, signal);
+    // One listener: a pause that added its own would leave one for each ten seconds of waiting.
+    this.#options.manifest.onChange(() => this.#changed?.abort());
     void this.#judgeStart();
   }
 
@@ -103,10 +107,10 @@ export class Organisation {
 
   /** Until the time is over, or the manifest changes. */
   async #pause(ms: number): Promise<void> {
-    const { clock, signal, manifest } = this.#options;
-    const changed = new AbortController();
-    manifest.onChange(() => changed.abort());
-    await clock.sleep(ms, AbortSignal.any([signal, changed.signal])).catch(() => signal.throwIfAborted());
+    const { clock, signal } = this.#options;
+    this.#changed = new AbortController();
+    const early = AbortSignal.any([signal, this.#changed.signal]);
+    await clock.sleep(ms, early).catch(() => signal.throwIfAborted());
   }
 
   #settle({ allowed, findings }: Exclude<Result, 'unknown'>): void {
