@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Judgement } from '../core/organisation/finding.ts';
 import type { ExpressionResult, judge } from '../core/organisation/judge.ts';
 import type { ParsedManifest } from '../core/manifest/manifest.ts';
+import { IS_BUNDLE } from './version.ts';
 
 /** Limit of parsing and of judging. */
 const MANIFEST_MS = 2_000;
@@ -26,12 +27,11 @@ interface Waiting {
 /** Why the thread returned no result. */
 const STOPPED = Symbol('stopped');
 
-declare const __dirname: string | undefined;
 /** Bundles are next to each other. A process that runs from source has the source. */
-const SCRIPT =
-  typeof __dirname === 'string'
-    ? join(__dirname, '../manifest-worker/main.js')
-    : join(import.meta.dirname, 'manifest-worker/main.ts');
+const SCRIPT = join(
+  import.meta.dirname,
+  IS_BUNDLE ? '../manifest-worker/main.js' : 'manifest-worker/main.ts',
+);
 
 /**
  * Parses manifests and evaluates expressions in a thread, one after the other, so that a hostile manifest delays nothing else of the

@@ -98,6 +98,8 @@ async function buildProcess([directory, part]) {
     // Identifiers are not minified, so that stack traces stay readable.
     minifySyntax: true,
     minifyWhitespace: true,
+    // CommonJS has no import.meta.
+    define: { ...common.define, 'import.meta.dirname': '__dirname' },
     ...OWN_OPTIONS[part],
   });
   record(part, metafile);
