@@ -122,6 +122,13 @@ function tooLarge(
   return new Problem(413, `the body exceeds the limit of ${limit} bytes for this route`, options);
 }
 
+/** Aborts when the client no longer waits for the response. */
+export function whileWaiting(response: ServerResponse): AbortSignal {
+  const waiting = new AbortController();
+  response.once('close', () => waiting.abort());
+  return waiting.signal;
+}
+
 /** The response to a complete body that is not valid JSON. */
 export function notJson(cause: unknown): Problem {
   return new Problem(400, 'the body is not valid JSON', { cause });

@@ -33,14 +33,19 @@ const GOOD = manifestText('  tools: [{ name: search }]\n');
 const BAD = manifestText('  tools: [{ name: shell_exec }]\n');
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
+const { signal } = new AbortController();
+const AGENT = { namespace: 'a', name: 'minimal' };
+const sender = { namespace: 'a', signal };
+
 let policies: AgentPolicy[] | null;
 let problem: string | null;
 let invalid: NotJudged[];
+let labels: Record<string, string> | null;
 const RULES: RuleSource = {
   policies: () => policies,
   problem: () => problem,
   invalid: () => invalid,
-  labelsOf: () => ({ env: 'production' }),
+  labelsOf: () => labels,
 };
 
 let rig: ControlPlaneRig;
@@ -49,6 +54,7 @@ beforeEach(async () => {
   policies = [FORBIDDEN];
   problem = null;
   invalid = [];
+  labels = { env: 'production' };
   rig = await startControlPlaneRig({ organisation: new Organisation(RULES, worker) });
   key = (await rig.register('minimal')).apiKey;
 });
@@ -108,9 +114,46 @@ describe('PUT /api/v1/manifest', () => {
   test.each([
     ['no manifest', 'kind: 1\n', 400],
     ['nothing', '', 400],
-    ['more than 64 KiB', `# ${'x'.repeat(65_536)}\n${GOOD}`, 413],
   ])('rejects %s', async (_, text, status) => {
     expect(await put(text)).toMatchObject({ status });
+  });
+
+  test('does not allow a manifest of more than 64 KiB where a Deny rule applies', async () => {
+    const large = `# ${'x'.repeat(65_536)}\n${GOOD}`;
+    expect(await put(large)).toMatchObject({
+      status: 200,
+      body: {
+        allowed: false,
+        findings: [
+          {
+            ...{ policy: 'production', rule: 'tools', action: 'Deny' },
+            message: `agent.yaml has ${large.length} bytes; at most 65536 can be checked`,
+          },
+        ],
+      },
+    });
+    policies = [policyOf({ rules: FORBIDDEN.spec.rules.slice(1) })];
+    expect(await put(large)).toMatchObject({ status: 413 });
+  });
+
+  test('returns null while a Deny rule may apply and the labels of the namespace are not known', async () => {
+    labels = null;
+    expect(await put(GOOD)).toMatchObject({ body: { allowed: true } });
+    const selector = { namespaceSelector: { matchLabels: { env: 'production' } } };
+    policies = [policyOf({ ...FORBIDDEN.spec, ...selector })];
+    expect(await put(GOOD)).toMatchObject({
+      body: {
+        allowed: null,
+        notJudged: [{ policy: 'production', reason: expect.stringContaining('labels') }],
+      },
+    });
+    policies = [policyOf({ ...selector, rules: FORBIDDEN.spec.rules.slice(1) })];
+    expect(await put(GOOD)).toMatchObject({ body: { allowed: true } });
+  });
+
+  test('lists invalid policies', async () => {
+    invalid = [{ policy: 'broken', reason: 'why' }];
+    expect(await put(GOOD)).toMatchObject({ body: { allowed: true, notJudged: invalid } });
   });
 
   test('counts a manifest once that many pods send at the same time', async () => {
@@ -118,10 +161,9 @@ describe('PUT /api/v1/manifest', () => {
     const texts = [1, 2, 3, 4].map((each) => Buffer.from(`# ${each} ${'x'.repeat(60_000)}\n${GOOD}`));
     // Counted for each sender, they would need more than the memory for manifests.
     for (const text of texts)
-      await Promise.all(Array.from({ length: 300 }, () => organisation.remember(text)));
-    const agent = { namespace: 'a', name: 'minimal' };
+      await Promise.all(Array.from({ length: 300 }, () => organisation.remember(text, sender)));
     const hash = createHash('sha256').update(texts[0]!).digest('hex');
-    expect((await organisation.prepare(agent, hash, new Date())).isManifestKnown).toBe(true);
+    expect((await organisation.prepare(AGENT, hash, { at: new Date(), signal })).isManifestKnown).toBe(true);
   });
 
   test('needs the key of an agent', async () => {

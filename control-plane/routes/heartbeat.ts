@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import { parseHeartbeat } from '../../core/observation/parse-heartbeat.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import type { ProofWrites } from '../../core/evidence/proof.ts';
-import { jsonBody } from '../../runtime/http-app.ts';
+import { jsonBody, whileWaiting } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { callerOf, type Caller } from '../auth/caller.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
@@ -68,7 +68,9 @@ export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute
       caller.kind === 'pod'
         ? { source: 'sidecar' as const, instance: caller.pod, uid: caller.uid, proofWrites }
         : { source: 'remote' as const, instance: heartbeat.instance };
-    const prepared = await organisation.prepare(caller.key, heartbeat.manifestHash, at);
+    const prepared = await organisation.prepare(caller.key, heartbeat.manifestHash, {
+      ...{ at, signal: whileWaiting(response) },
+    });
     const { judge } = prepared;
     const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, judge, at });
     results.add({ result: outcome.kind });

@@ -1,7 +1,8 @@
-import express, { type Request, type Response } from 'express';
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { MAX_JUDGED_BYTES } from '../../core/organisation/gate.ts';
 import { checkOf } from '../../core/shapes/agent-policy.ts';
 import { MAX_BROKEN } from '../../core/shapes/organisation.ts';
+import { whileWaiting } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { callerOf } from '../auth/caller.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
@@ -11,27 +12,24 @@ import type { LiveFleet } from '../live/fleet.ts';
 const RETRY = { 'retry-after': '10' };
 
 /** The rules of the organisation, and the judgement of a manifest before its agent starts. */
-export function organisationRoutes(
-  { organisation, clock }: ControlPlaneContext,
-  live: () => LiveFleet,
-): ControlPlaneRoute[] {
-  const body = express.raw({ limit: MAX_JUDGED_BYTES, type: () => true });
+export function organisationRoutes(context: ControlPlaneContext, live: () => LiveFleet): ControlPlaneRoute[] {
+  const { organisation } = context;
   return [
     {
       method: 'PUT',
       path: '/api/v1/manifest',
       access: 'bearer',
-      summary: `Body: the manifest as YAML, at most 64 KiB. \`{manifestHash, allowed, findings[], organisation}\`: whether the rules of the organisation allow the sender to start with it. \`allowed\` is null while the rules are not known. \`findings\` has at most ${MAX_BROKEN} entries. 400 for a manifest that is not valid, 413 above 64 KiB, 503 with \`Retry-After\` if it cannot be parsed in two seconds.`,
+      summary: `Body: the manifest as YAML, at most 64 KiB. \`{manifestHash, allowed, findings[], notJudged[], organisation}\`: whether the rules of the organisation allow the sender to start with it. \`allowed\` is null while the rules, or the labels of a new namespace, are not known. \`findings\` has at most ${MAX_BROKEN} entries. 400 for a manifest that is not valid. Above 64 KiB: \`allowed\` is false if a Deny rule applies, else 413. 503 with \`Retry-After\` if it cannot be parsed in two seconds, or if too many manifests wait.`,
       operation: {
         id: 'putManifest',
         responses: {
           200: { description: 'The judgement.', schema: 'ManifestJudgement' },
           400: 'The manifest is not valid; `errors` has its problems.',
-          413: 'More than 64 KiB.',
+          413: 'More than 64 KiB, and no Deny rule applies.',
           503: { description: 'Try again.', headers: { 'Retry-After': 'Seconds to wait.' } },
         },
       },
-      handlers: [body, putManifest],
+      handlers: manifestHandlers(context),
     },
     {
       method: 'GET',
@@ -54,18 +52,37 @@ export function organisationRoutes(
       ],
     },
   ];
+}
+
+function manifestHandlers({ organisation, clock }: ControlPlaneContext): RequestHandler[] {
+  const raw = express.raw({ limit: MAX_JUDGED_BYTES, type: () => true });
+  return [body, putManifest];
+
+  /** A manifest that is too large to be read must not pass the rules. */
+  function body(request: Request, response: Response, next: NextFunction): void {
+    raw(request, response, (error?: { type?: string; length?: number; received?: number }) => {
+      const bytes = error?.type === 'entity.too.large' ? (error.length ?? error.received ?? 0) : 0;
+      const { key } = callerOf(response);
+      const judgement = bytes > 0 ? organisation.judgeTooLarge(key, bytes, clock.now()) : null;
+      if (judgement === null) next(error);
+      else response.json(judgement);
+    });
+  }
 
   async function putManifest(request: Request, response: Response): Promise<void> {
     const { key } = callerOf(response);
+    const signal = whileWaiting(response);
     const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const kept = await organisation.remember(bytes);
+    const kept = await organisation.remember(bytes, { namespace: key.namespace, signal });
     if (kept === null)
-      throw new Problem(503, 'the manifest could not be parsed in 2 seconds; try again', { headers: RETRY });
+      throw new Problem(503, 'the manifest could not be parsed in 2 seconds, or too many wait; try again', {
+        headers: RETRY,
+      });
     if ('problems' in kept)
       throw new Problem(400, 'the manifest is not valid', {
         extra: { errors: kept.problems.map(({ path, message }) => ({ path, message })) },
       });
-    response.json(await organisation.judgeManifest(key, kept.hash, clock.now()));
+    response.json(await organisation.judgeManifest(key, kept.hash, { at: clock.now(), signal }));
   }
 }
 

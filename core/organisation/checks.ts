@@ -5,7 +5,7 @@ import { referenceOf } from '../manifest/references.ts';
 import type { CheckName, Place } from '../shapes/agent-policy.ts';
 import { GRADES, isWeaker } from '../shapes/values.ts';
 import type { Check, Problem, Subject } from './finding.ts';
-import { allowsHost, allowsModel, toolProblem } from './names.ts';
+import { allowsHost, allowsModel, toolProblem, type ToolRule } from './names.ts';
 import { matches } from './pattern.ts';
 
 /** The places of a check that needs only the manifest. */
@@ -15,43 +15,32 @@ export const OF_MANIFEST: readonly Place[] = ['ci', 'manifest', 'start', 'runtim
 export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K> } = {
   models: {
     places: [...OF_MANIFEST, 'lanes'],
-    find({ allowed }, { manifest, observation }) {
+    find({ allowed }, { manifest }) {
       const { model, egress } = manifest.spec;
-      const vendors = vendorsOf(manifest);
-      const problem = (path: string, name: string): Problem => ({
-        path,
-        message: `model ${name} is not one of ${allowed.join(', ')}`,
-      });
       const declared = [
         { path: 'spec.model.id', of: model },
         ...(model.fallback === undefined ? [] : [{ path: 'spec.model.fallback.id', of: model.fallback }]),
       ].flatMap(({ path, of: { provider, id } }) =>
-        allowsModel(allowed, [provider], id) ? [] : [problem(path, `${provider}/${id}`)],
+        allowsModel(allowed, [provider], id) ? [] : [modelProblem(allowed, path, `${provider}/${id}`)],
       );
-      const byId = [
-        ...listed('spec.egress.models', egress?.models),
-        ...listed('status.egress.models', observation?.egress?.models),
-      ].flatMap(({ path, name }) => (allowsModel(allowed, vendors, name) ? [] : [problem(path, name)]));
-      return [...declared, ...byId];
+      return [...declared, ...modelProblems(allowed, manifest, listed('spec.egress.models', egress?.models))];
     },
+    observe: ({ allowed }, { manifest, observation }) =>
+      modelProblems(allowed, manifest, listed('status.egress.models', observation.egress?.models)),
   },
   tools: {
     places: [...OF_MANIFEST, 'lanes'],
-    find(rule, { manifest, observation }) {
+    find(rule, { manifest }) {
       const { tools = [], egress } = manifest.spec;
-      const servers = mcpServersOf(manifest);
-      const problemOf = (isPattern: boolean) => (at: { path: string; name: string }) => {
-        const message = toolProblem(rule, at.name, { servers, isPattern });
-        return message === null ? [] : [{ path: at.path, message }];
-      };
+      const declared = tools.map(({ name }, index) => ({ path: `spec.tools[${index}].name`, name }));
+      const patterns = listed('spec.egress.tools', egress?.tools);
       return [
-        ...tools
-          .map(({ name }, index) => ({ path: `spec.tools[${index}].name`, name }))
-          .flatMap(problemOf(false)),
-        ...listed('spec.egress.tools', egress?.tools).flatMap(problemOf(true)),
-        ...listed('status.egress.tools', observation?.egress?.tools).flatMap(problemOf(false)),
+        ...toolProblems(rule, manifest, declared),
+        ...toolProblems(rule, manifest, patterns, { isPattern: true }),
       ];
     },
+    observe: (rule, { manifest, observation }) =>
+      toolProblems(rule, manifest, listed('status.egress.tools', observation.egress?.tools)),
   },
   hosts: {
     places: [...OF_MANIFEST, 'lanes'],
@@ -116,8 +105,7 @@ export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K
   runtime: {
     places: ['pod', 'runtime'],
     needs: 'report',
-    find({ minimumMode, lanes, census }, { observation }) {
-      const { policyMode, egress } = observation ?? {};
+    observe({ minimumMode, lanes, census }, { observation: { policyMode, egress } }) {
       const isTooWeak =
         minimumMode !== undefined && policyMode !== undefined && isWeaker(policyMode, minimumMode);
       return [
@@ -141,8 +129,7 @@ export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K
   result: {
     places: ['runtime'],
     needs: 'report',
-    find({ minimumGrade, minimumEvidence }, { observation }) {
-      const { grade, evidence } = observation ?? {};
+    observe({ minimumGrade, minimumEvidence }, { observation: { grade, evidence } }) {
       const percent = evidence?.percent;
       const isLower =
         minimumGrade !== undefined &&
@@ -165,9 +152,9 @@ export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K
   proofs: {
     places: ['runtime'],
     needs: 'proofs',
-    find({ required, maximumAgeDays = Infinity }, { observation, at }) {
+    observe({ required, maximumAgeDays = Infinity }, { observation, at }) {
       const oldest = at.getTime() - maximumAgeDays * 86_400_000;
-      const counted = (observation?.proofs ?? []).filter(
+      const counted = (observation.proofs ?? []).filter(
         (proof) => !hasExpired(proof, at) && Date.parse(proof.verifiedAt) >= oldest,
       );
       const age = maximumAgeDays === Infinity ? '' : ` of the last ${maximumAgeDays} days`;
@@ -183,8 +170,39 @@ const BUDGETS = [
   { key: 'maxTokensPerDay', about: 'daily token budget', unit: 'tokens' },
 ] as const;
 
-const listed = (path: string, names: readonly string[] = []): { path: string; name: string }[] =>
+interface NameAt {
+  path: string;
+  name: string;
+}
+
+const listed = (path: string, names: readonly string[] = []): NameAt[] =>
   names.map((name, index) => ({ path: `${path}[${index}]`, name }));
+
+const modelProblem = (allowed: readonly string[], path: string, name: string): Problem => ({
+  path,
+  message: `model ${name} is not one of ${allowed.join(', ')}`,
+});
+
+/** Of models without a vendor. */
+function modelProblems(allowed: readonly string[], manifest: Manifest, models: NameAt[]): Problem[] {
+  const vendors = vendorsOf(manifest);
+  return models.flatMap(({ path, name }) =>
+    allowsModel(allowed, vendors, name) ? [] : [modelProblem(allowed, path, name)],
+  );
+}
+
+function toolProblems(
+  rule: ToolRule,
+  manifest: Manifest,
+  tools: NameAt[],
+  { isPattern = false }: { isPattern?: boolean } = {},
+): Problem[] {
+  const servers = mcpServersOf(manifest);
+  return tools.flatMap(({ path, name }) => {
+    const message = toolProblem(rule, name, { servers, isPattern });
+    return message === null ? [] : [{ path, message }];
+  });
+}
 
 /** Vendors of the declared models, of which a model without a vendor may be. */
 export function vendorsOf({ spec: { model } }: Manifest): string[] {
@@ -199,7 +217,7 @@ const isHarmless = ({ annotations }: Tool): boolean =>
   annotations?.readOnlyHint === true || annotations?.destructiveHint === false;
 
 /** Hosts of the manifest by path, without those that follow from the model's vendor, and the paths whose host is not known. */
-function hostsOf(manifest: Manifest): { hosts: { path: string; name: string }[]; unknown: string[] } {
+function hostsOf(manifest: Manifest): { hosts: NameAt[]; unknown: string[] } {
   const hosts = listed('spec.egress.hosts', manifest.spec.egress?.hosts);
   const unknown: string[] = [];
   for (const { path, value, type } of addressesOf(manifest)) {

@@ -56,6 +56,11 @@ export interface Check<K extends CheckName = CheckName> {
   places: readonly Place[];
   /** What it needs of a running agent: a report, or only its proofs. Absent: nothing. */
   needs?: 'report' | 'proofs';
-  /** A text: why it cannot be applied here. */
-  find(part: NonNullable<OrganisationRule[K]>, subject: Subject): Problem[] | { notJudged: string };
+  /** Compares the manifest. A text: why that is not possible here. Absent: the check is only about running agents. */
+  find?(part: NonNullable<OrganisationRule[K]>, subject: Subject): Problem[] | { notJudged: string };
+  /** Compares what was observed of a running agent. Absent: nothing is. */
+  observe?(
+    part: NonNullable<OrganisationRule[K]>,
+    subject: Pick<Subject, 'manifest' | 'at'> & { observation: ObservationStatus },
+  ): Problem[];
 }

@@ -1,5 +1,6 @@
 import type { ManifestProblem } from '../manifest/manifest.ts';
 import { checkOf, type Place } from '../shapes/agent-policy.ts';
+import type { OrganisationFinding } from '../shapes/organisation.ts';
 import { MODES_BY_STRICTNESS, type PolicyMode } from '../shapes/values.ts';
 import { onOneLine } from '../untrusted/on-one-line.ts';
 import { appliesAt } from './checks.ts';
@@ -94,6 +95,25 @@ export const UNJUDGED = {
     return `agent.yaml is not a valid manifest, so the organisation rules cannot be checked: ${line}:${column}: ${text}${more}`;
   },
 };
+
+/** The finding of a manifest that cannot be judged: that of the first Deny rule that applies. null: none does. */
+export function denialWithout(
+  policies: readonly AgentPolicy[],
+  subject: Pick<Subject, 'namespace' | 'labels' | 'names' | 'at'>,
+  reason: string,
+): OrganisationFinding | null {
+  for (const policy of policies) {
+    const rule = rulesFor([policy], subject).find(
+      (each) => each.action === 'Deny' && appliesAt(checkOf(each), 'start'),
+    );
+    if (rule !== undefined)
+      return {
+        ...{ policy: policy.name, rule: rule.id, severity: rule.severity ?? 'high', action: 'Deny' },
+        ...{ path: '', message: reason },
+      };
+  }
+  return null;
+}
 
 /** The strictest policy mode that Deny rules require of the pods of an agent. */
 export function minimumModeOf(

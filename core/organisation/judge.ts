@@ -1,5 +1,6 @@
 import { checkOf, RULE_ACTIONS, type CheckName, type OrganisationRule } from '../shapes/agent-policy.ts';
 import { CHECKS, whyNot } from './checks.ts';
+import type { OrganisationFinding } from '../shapes/organisation.ts';
 import type { AgentPolicy, Check, Judgement, Problem, Subject } from './finding.ts';
 import { isExcepted, rulesFor, selects } from './select.ts';
 
@@ -10,6 +11,9 @@ export type ExpressionResults = ReadonlyMap<string, ExpressionResult>;
 /** The author of a manifest decides how many there are. */
 const MAX_FINDINGS = 200;
 
+/** A judgement can be made in two parts, because the one of a manifest changes only with the manifest and the rules. */
+export type JudgedPart = 'all' | 'manifest' | 'observation';
+
 /**
  * The rules of the organisation that an agent breaks. Every rule of every policy that selects the agent counts; only an exception
  * takes one away. Suppressions of the manifest do not.
@@ -19,18 +23,20 @@ export function judge(
   policies: readonly AgentPolicy[],
   subject: Subject,
   expressions: ExpressionResults = new Map(),
+  part: JudgedPart = 'all',
 ): Judgement {
   const judgement: Judgement = { findings: [], notJudged: [] };
   for (const policy of policies) {
     const selected = selects(policy, subject);
     if (selected === 'no') continue;
     if (selected !== 'yes') {
-      judgement.notJudged.push({ policy: policy.name, reason: selected.notJudged });
+      if (part !== 'observation')
+        judgement.notJudged.push({ policy: policy.name, reason: selected.notJudged });
       continue;
     }
     for (const rule of policy.spec.rules) {
       if (isExcepted(policy, rule, subject)) continue;
-      const found = problemsOf(rule, subject, expressions);
+      const found = problemsOf(rule, subject, { expressions, part });
       const { id, severity = 'high', action, message } = rule;
       if ('notJudged' in found)
         judgement.notJudged.push({ policy: policy.name, rule: id, reason: found.notJudged });
@@ -42,26 +48,33 @@ export function judge(
           });
     }
   }
-  // Deny first, so that a limit of the list never hides one.
   const { findings } = judgement;
-  findings.sort((a, b) => RULE_ACTIONS.indexOf(a.action) - RULE_ACTIONS.indexOf(b.action));
-  findings.splice(MAX_FINDINGS);
+  denialsFirst(findings).splice(MAX_FINDINGS);
   return judgement;
 }
+
+/** Sorts in place, so that a limit of the list never hides a Deny rule. */
+export const denialsFirst = (findings: OrganisationFinding[]): OrganisationFinding[] =>
+  findings.sort((a, b) => RULE_ACTIONS.indexOf(a.action) - RULE_ACTIONS.indexOf(b.action));
 
 function problemsOf(
   rule: OrganisationRule,
   subject: Subject,
-  expressions: ExpressionResults,
+  { expressions, part }: { expressions: ExpressionResults; part: JudgedPart },
 ): Problem[] | { notJudged: string } {
+  const { manifest, observation, at } = subject;
   const name = checkOf(rule);
-  const reason = whyNot(name, subject);
-  if (reason !== null) return { notJudged: reason };
-  if (rule.expression !== undefined) return problemsOfExpression(rule.expression, expressions);
+  if (rule.expression !== undefined)
+    return part === 'observation' ? [] : problemsOfExpression(rule.expression, expressions);
   // The check of a name takes the part of the rule with this name.
   const check = CHECKS[name as Exclude<CheckName, 'expression'>] as Check;
-  const part = rule[name];
-  return part === undefined ? [] : check.find(part, subject);
+  const wanted = rule[name];
+  if (wanted === undefined) return [];
+  const found = (part === 'observation' ? undefined : check.find?.(wanted, subject)) ?? [];
+  if ('notJudged' in found || part === 'manifest' || check.observe === undefined) return found;
+  const reason = whyNot(name, subject);
+  if (reason !== null) return { notJudged: reason };
+  return observation === null ? found : [...found, ...check.observe(wanted, { manifest, observation, at })];
 }
 
 function problemsOfExpression(

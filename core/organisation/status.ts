@@ -1,25 +1,37 @@
 import { MAX_BROKEN, type OrganisationStatus } from '../shapes/organisation.ts';
 import { cut } from '../untrusted/fields.ts';
 import type { Judgement } from './finding.ts';
+import { denialsFirst } from './judge.ts';
 
 /** Characters of a text in the status, which is stored in etcd. */
-const MAX_STATUS_TEXT = 200;
+const MAX_STATUS_TEXT = 300;
+
+/** A judgement with the limits of a status. */
+export type CutJudgement = Pick<OrganisationStatus, 'broken' | 'brokenTotal' | 'notJudged'>;
+
+export const cutJudgement = ({ findings, notJudged }: Judgement): CutJudgement => ({
+  broken: findings.slice(0, MAX_BROKEN).map((finding) => ({
+    ...finding,
+    path: cut(finding.path, MAX_STATUS_TEXT),
+    message: cut(finding.message, MAX_STATUS_TEXT),
+  })),
+  brokenTotal: findings.length,
+  notJudged: notJudged.slice(0, MAX_BROKEN),
+});
+
+/** One judgement of several parts, such as the manifest and the observation. */
+export const joinJudgements = (parts: readonly CutJudgement[]): CutJudgement => ({
+  broken: denialsFirst(parts.flatMap(({ broken }) => broken)).slice(0, MAX_BROKEN),
+  brokenTotal: parts.reduce((total, part) => total + part.brokenTotal, 0),
+  notJudged: parts.flatMap(({ notJudged }) => notJudged).slice(0, MAX_BROKEN),
+});
 
 /** The judgement as part of a status. Returns `known` if nothing changed, so `judgedAt` changes only with the result. */
 export function organisationStatusOf(
-  { findings, notJudged }: Judgement,
+  judgement: CutJudgement,
   { manifestHash, known, at }: { manifestHash: string; known: OrganisationStatus | undefined; at: Date },
 ): OrganisationStatus {
-  const result = {
-    manifestHash,
-    broken: findings.slice(0, MAX_BROKEN).map((finding) => ({
-      ...finding,
-      path: cut(finding.path, MAX_STATUS_TEXT),
-      message: cut(finding.message, MAX_STATUS_TEXT),
-    })),
-    brokenTotal: findings.length,
-    notJudged: notJudged.slice(0, MAX_BROKEN),
-  };
+  const result = { manifestHash, ...judgement };
   if (known !== undefined && textOf(known) === textOf(result)) return known;
   return { judgedAt: `${at.toISOString().slice(0, 19)}Z`, ...result };
 }

@@ -48,8 +48,9 @@ export const organisationStatus: Field<OrganisationStatus> = members;
 
 const judgement = object('Whether the organisation allows a manifest.', {
   manifestHash: text('SHA-256 of the manifest, hex.'),
-  allowed: nullable(flag('Whether no Deny rule is broken; null: the rules are not known.')),
+  allowed: nullable(flag('Whether no Deny rule is broken; null: that is not known.')),
   findings: list('The broken rules.', organisationFinding, { max: MAX_BROKEN }),
+  notJudged: optional(list('Rules that could not be applied.', notJudged, { max: MAX_BROKEN })),
   organisation: optional(sentDirective),
 });
 

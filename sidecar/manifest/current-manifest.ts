@@ -71,10 +71,21 @@ export class CurrentManifest {
   /** Number of changes of the file: a judgement of an older version has no effect. */
   #version = 0;
 
+  /** A valid manifest that is not used. */
+  #refused: ValidManifest | null = null;
+
+  /** Asks again whether the manifest that is not used may be used: the rules may have changed. */
+  retry(): void {
+    if (this.#refused !== null) void this.#changed(this.#refused);
+  }
+
   async #changed(loaded: LoadedManifest): Promise<void> {
     const version = ++this.#version;
     const refusal = loaded.ok ? await this.admit(loaded) : null;
-    if (version === this.#version) this.#apply(loaded, refusal);
+    if (version !== this.#version) return;
+    const isRepeat = loaded === this.#refused && refusal === this.invalid;
+    this.#refused = loaded.ok && refusal !== null ? loaded : null;
+    if (!isRepeat) this.#apply(loaded, refusal);
   }
 
   #apply(loaded: LoadedManifest, refusal: string | null): void {

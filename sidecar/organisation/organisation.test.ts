@@ -120,6 +120,25 @@ describe('the start of a pod', () => {
     await passUntilReady(rig, clock);
   });
 
+  test('a changed manifest is used once it was judged, with ORGANISATION_ON_UNKNOWN=wait', async () => {
+    const { env } = await startPlane();
+    const clock = new SteppingClock('2026-11-28T12:00:00Z');
+    const rig = await startSidecar(GOOD, { ...env, ORGANISATION_ON_UNKNOWN: 'wait' }, clock);
+    await passUntilReady(rig, clock);
+    policies = null;
+    await writeFile(rig.manifestPath, manifestText('  tools: [{ name: find }]\n'));
+    const textOf = async (path: string) => JSON.stringify(await rig.report(path));
+    await until(async () => (await textOf('/gap')).includes('the organisation has not judged it yet'));
+    expect(await textOf('/explore')).toContain('search');
+    policies = [NO_SHELL];
+    // Asked again after the next heartbeat.
+    await until(async () => {
+      await clock.pass(10_000, 1_000);
+      return (await textOf('/explore')).includes('find');
+    });
+    expect(await textOf('/gap')).not.toContain('has not judged');
+  });
+
   test('does not depend on rules without a control plane', async () => {
     expect(await isReady(await startSidecar(BAD, {}))).toBe(true);
   });

@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
-import { manifestJudgement, type OrganisationFinding } from '../../core/shapes/organisation.ts';
+import {
+  manifestJudgement,
+  type NotJudged,
+  type OrganisationFinding,
+} from '../../core/shapes/organisation.ts';
 import { sentDirective } from '../../core/shapes/directive.ts';
 import { parseWith } from '../../core/shapes/field.ts';
 import type { TypeOf } from '../../core/shapes/object.ts';
@@ -49,6 +53,8 @@ export class Organisation {
   readonly #options: OrganisationOptions;
   #put: PutManifest | null = null;
   #state: StartState;
+  /** The rules that were not judged last, as JSON. */
+  #missed = '[]';
   /** Ends the current pause. */
   #changed: AbortController | null = null;
 
@@ -75,6 +81,7 @@ export class Organisation {
 
   /** Takes the directive and the request for the manifest out of the response to a heartbeat. */
   replied(body: string): void {
+    this.#options.manifest.retry();
     const value = jsonOf(body);
     if (!isRecord(value)) return;
     this.#use(value['organisation']);
@@ -128,6 +135,8 @@ export class Organisation {
     if (this.#put === null || this.#state !== 'open') return null;
     const result = await this.#ask(loaded);
     if (result === 'unknown') {
+      if (this.#options.config.ORGANISATION_ON_UNKNOWN === 'wait')
+        return 'the organisation has not judged it yet';
       this.notJudged += 1;
       return null;
     }
@@ -147,9 +156,19 @@ export class Organisation {
     if (response.status === 404) return { allowed: true, findings: [] };
     const parsed = parseWith(manifestJudgement, jsonOf(response.body));
     if (response.status !== 200 || !parsed.ok) return 'unknown';
-    const { allowed, findings, organisation } = parsed.value;
+    const { allowed, findings, notJudged = [], organisation } = parsed.value;
+    this.#logMissed(notJudged);
     this.#use(organisation);
     return allowed === null ? 'unknown' : { allowed, findings };
+  }
+
+  /** Once, although the same question may be asked every ten seconds. */
+  #logMissed(missed: readonly NotJudged[]): void {
+    const text = JSON.stringify(missed);
+    if (text === this.#missed) return;
+    this.#missed = text;
+    for (const { policy, rule = '(all)', reason } of missed)
+      this.#options.logger.warn('organisation rule was not judged', { policy, rule, problem: reason });
   }
 
   #use(directive: unknown): void {

@@ -16,14 +16,14 @@ import { getObject } from '../../kube/objects.ts';
 import { OrganisationRules } from '../../kube/organisation-rules.ts';
 import { NAMESPACES } from '../../kube/resources.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { FairQueue } from '../../runtime/fair-queue.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { ManifestWorker } from '../../runtime/manifest-worker.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { OrganisationGate } from '../context.ts';
-import { FairQueue } from './fair-queue.ts';
 
 /** Manifests that wait, of at most 64 KiB each. */
-const MAX_WAITING = 200;
+const MAX_WAITING = { waiting: 200, ofOneKey: 50 };
 
 export interface GateSources {
   client: KubeClient;

@@ -1,8 +1,7 @@
-import type { ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import { parseManifestReview } from '../../core/injection/parse-review.ts';
 import type { GateReply } from '../../core/organisation/gate.ts';
-import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { jsonBody, whileWaiting, type Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { WebhookContext } from '../context.ts';
 import { ADMISSION_REVIEW, BODY_LIMIT, rejected, send, VALIDATE_PATH, type Measure } from './reviews.ts';
@@ -55,11 +54,4 @@ function responseOf(uid: string, { denied, warnings }: GateReply) {
     ...(denied === null ? { uid, allowed: true } : rejected(uid, denied)),
     ...(warnings.length > 0 && { warnings }),
   };
-}
-
-/** Aborts when the API server no longer waits. */
-function whileWaiting(response: ServerResponse): AbortSignal {
-  const waiting = new AbortController();
-  response.once('close', () => waiting.abort());
-  return waiting.signal;
 }

@@ -9,19 +9,21 @@ interface Task {
  * A task whose signal aborts before its turn is not run.
  */
 export class FairQueue {
-  readonly #maxWaiting: number;
+  readonly #max: { waiting: number; ofOneKey: number };
   /** The key whose turn is next is first. */
   readonly #waiting = new Map<string, Task[]>();
   #isBusy = false;
   #size = 0;
 
-  constructor(maxWaiting: number) {
-    this.#maxWaiting = maxWaiting;
+  /** @param max tasks that may wait, and those of one key: fewer, so that a tenant cannot fill the queue */
+  constructor(max: { waiting: number; ofOneKey: number }) {
+    this.#max = max;
   }
 
   /** null: aborted, or too many tasks wait. */
   run<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T | null> {
-    if (this.#size >= this.#maxWaiting) return Promise.resolve(null);
+    const ofKey = this.#waiting.get(key)?.length ?? 0;
+    if (this.#size >= this.#max.waiting || ofKey >= this.#max.ofOneKey) return Promise.resolve(null);
     this.#size += 1;
     return new Promise((resolve, reject) => {
       const start = (): void =>

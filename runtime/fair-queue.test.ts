@@ -19,7 +19,7 @@ function recorded(queue: FairQueue) {
 }
 
 test('runs one task at a time, those of different keys in turns', async () => {
-  const { started, add, end } = recorded(new FairQueue(10));
+  const { started, add, end } = recorded(new FairQueue({ waiting: 10, ofOneKey: 10 }));
   const results = [add('a', 'a1'), add('a', 'a2'), add('a', 'a3'), add('b', 'b1'), add('c', 'c1')];
   for (let ended = 0; ended < 4; ended += 1) {
     expect(started).toHaveLength(ended + 1);
@@ -32,7 +32,7 @@ test('runs one task at a time, those of different keys in turns', async () => {
 });
 
 test('continues after a failed task, and does not run an aborted task', async () => {
-  const queue = new FairQueue(10);
+  const queue = new FairQueue({ waiting: 10, ofOneKey: 10 });
   const { started, add, end } = recorded(queue);
   const gone = new AbortController();
   const failed = queue.run('a', signal, () => Promise.reject(new Error('broken')));
@@ -46,7 +46,7 @@ test('continues after a failed task, and does not run an aborted task', async ()
 });
 
 test('refuses more tasks than may wait', async () => {
-  const { add, end } = recorded(new FairQueue(1));
+  const { add, end } = recorded(new FairQueue({ waiting: 1, ofOneKey: 1 }));
   const [first, second] = [add('a', '1'), add('a', '2')];
   expect(await add('b', '3')).toBeNull();
   end();
@@ -54,4 +54,18 @@ test('refuses more tasks than may wait', async () => {
   await Promise.resolve();
   end();
   expect(await second).toBe('2');
+});
+
+test('refuses more tasks of one key than may wait, not those of other keys', async () => {
+  const { add, end, started } = recorded(new FairQueue({ waiting: 10, ofOneKey: 1 }));
+  const first = add('a', 'a1');
+  const waiting = add('a', 'a2');
+  expect(await add('a', 'a3')).toBeNull();
+  const other = add('b', 'b1');
+  for (const task of [first, waiting, other]) {
+    end();
+    await task;
+    await Promise.resolve();
+  }
+  expect(started).toEqual(['a1', 'a2', 'b1']);
 });
