@@ -1,4 +1,4 @@
-import type { PolicyAnswer, PolicyEngine } from '../core/policy/engine.ts';
+import type { PolicyResult, PolicyEngine } from '../core/policy/engine.ts';
 import { denyPathOf } from '../core/policy/package-name.ts';
 import { parseDenials } from '../core/policy/parse-denials.ts';
 import { builtinEngine, policyOf } from '../core/policy/policy.ts';
@@ -140,7 +140,7 @@ function withPauses(engine: PolicyEngine, clock: PushClock): PolicyEngine {
 /** Uses the same path and query as the sidecar, so one engine can serve both. */
 function remoteEngine(base: URL, timeoutMs: number): PolicyEngine {
   return {
-    evaluate: async (input: PolicyInput): Promise<PolicyAnswer> => {
+    evaluate: async (input: PolicyInput): Promise<PolicyResult> => {
       const url = new URL(base);
       url.pathname = base.pathname.replace(/\/$/, '') + denyPathOf(input.agent_name);
       try {

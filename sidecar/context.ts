@@ -71,7 +71,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     ...engine,
     totals: () => others.withOwn(audit.totalsToday(tokenPriceOf(manifest.manifest))),
     onReviewed: (entry, denials) => audit.reviewed(entry, denials),
-    onAnswer: (ms, state) => durations.policy.observe(ms / 1000, { state }),
+    onResult: (ms, state) => durations.policy.observe(ms / 1000, { state }),
     now: () => clock.monotonicMs(),
   });
   const otlp =

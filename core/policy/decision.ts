@@ -1,5 +1,5 @@
 import type { Outcome } from '../shapes/values.ts';
-import type { PolicyAnswer } from './engine.ts';
+import type { PolicyResult } from './engine.ts';
 import type { PolicyMode } from '../shapes/values.ts';
 
 /** The policy decision on one response. */
@@ -16,10 +16,10 @@ export const NOT_EVALUATED: Decision = { outcome: 'notEvaluated', denials: [], b
 const FAIL_OPEN: Decision = { outcome: 'failOpen', denials: [], blocks: false };
 
 /** In the mode `off`, responses are not evaluated. */
-export function decisionOf(answer: PolicyAnswer, mode: Exclude<PolicyMode, 'off'>): Decision {
-  if (answer.state === 'unreachable') return FAIL_OPEN;
-  if (answer.state === 'not-loaded') return NOT_EVALUATED;
-  const { denials } = answer;
+export function decisionOf(result: PolicyResult, mode: Exclude<PolicyMode, 'off'>): Decision {
+  if (result.state === 'unreachable') return FAIL_OPEN;
+  if (result.state === 'not-loaded') return NOT_EVALUATED;
+  const { denials } = result;
   const isDenied = denials.length > 0;
   return { outcome: isDenied ? 'deny' : 'allow', denials, blocks: isDenied && mode === 'enforce' };
 }

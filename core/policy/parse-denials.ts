@@ -1,4 +1,4 @@
-import { RESULT_INVALID, type PolicyAnswer } from './engine.ts';
+import { RESULT_INVALID, type PolicyResult } from './engine.ts';
 import { cut, isRecord, jsonOf } from '../untrusted/fields.ts';
 
 /** Bounds for an engine with custom rules, because denial reasons are copied into headers, logs and reports. */
@@ -9,7 +9,7 @@ const MAX_LENGTH = 200;
  * Parses `{result: [<denial reason>, ...]}`. An absent result means that the rules are not loaded. Custom rules return other
  * forms, such as `[{"msg": "no"}]` or `true`: every result that is not empty denies.
  */
-export function parseDenials(body: string): PolicyAnswer {
+export function parseDenials(body: string): PolicyResult {
   const document = jsonOf(body);
   if (!isRecord(document)) return { state: 'unreachable', reason: 'the response is not a JSON object' };
   const { result } = document;

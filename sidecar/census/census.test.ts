@@ -74,14 +74,14 @@ let clock: ManualClock;
 let files: FakeFiles;
 let timers: HeldTimers;
 let census: Census | null = null;
-const answers = new Map<string, string[] | Error>();
+const results = new Map<string, string[] | Error>();
 let asked: string[] = [];
 
 beforeEach(() => {
   clock = new ManualClock('2026-11-23T12:00:00Z');
   files = new FakeFiles(clock);
   timers = holdTimers();
-  answers.clear();
+  results.clear();
   asked = [];
 });
 afterEach(() => {
@@ -99,8 +99,8 @@ function start(options: Partial<CensusOptions> = {}): Census {
     }),
     lookup: (host) => {
       asked.push(host);
-      const answer = answers.get(host) ?? [];
-      return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+      const result = results.get(host) ?? [];
+      return result instanceof Error ? Promise.reject(result) : Promise.resolve(result);
     },
     ...options,
   });
@@ -139,7 +139,7 @@ describe('the census', () => {
   });
 
   test('lists a connection after it has resolved the names', async () => {
-    answers.set('api.example', ['203.0.113.10']).set('api.vendor.example', ['198.51.100.1']);
+    results.set('api.example', ['203.0.113.10']).set('api.vendor.example', ['198.51.100.1']);
     const running = start();
     expect(running.facts()).toEqual({ unseenEgress: [], unexplainedOpens: 0 });
     expect(asked).toEqual([]);
@@ -173,14 +173,14 @@ describe('the census', () => {
   });
 
   test('sees connected UDP sockets, which the counter does not contain', async () => {
-    answers.set('api.example', ['203.0.113.10']);
+    results.set('api.example', ['203.0.113.10']);
     const running = start();
     files.udp = connected(1, '198.51.100.9');
     await pass(10_200);
     expect(running.facts()?.unseenEgress).toMatchObject([{ address: '198.51.100.9', verdict: 'undeclared' }]);
   });
 
-  test('resolves names less often while the answers explain nothing', async () => {
+  test('resolves names less often while the results explain nothing', async () => {
     start();
     for (let index = 0; index < 60; index++) {
       files.rows = connected(1, `198.51.100.${index}`);
@@ -191,8 +191,8 @@ describe('the census', () => {
     expect(asked.filter((host) => host === 'api.example')).toHaveLength(7);
   });
 
-  test('keeps the verdict unknown while a declared name has no answer', async () => {
-    answers.set('api.example', new Error('EAI_AGAIN'));
+  test('keeps the verdict unknown while the lookup of a declared name fails', async () => {
+    results.set('api.example', new Error('EAI_AGAIN'));
     const running = start();
     files.rows = connected(1);
     files.activeOpens = 101;

@@ -117,7 +117,7 @@ export class Census {
     const names = new NameLookups({
       lookup: this.#options.lookup ?? lookup,
       names: () => book.names,
-      onAnswer: (host, addresses) => book.learned(host, addresses, nowMs()),
+      onResult: (host, addresses) => book.learned(host, addresses, nowMs()),
     });
     return {
       ...{ book, own, names },
@@ -204,7 +204,7 @@ export class Census {
     }
   }
 
-  /** Resolves all known names again before an address becomes a finding: answers of DNS servers change. */
+  /** Resolves all known names again before an address becomes a finding: responses of DNS servers change. */
   async #resolve({ book, census, names }: Running): Promise<void> {
     const { clock, knownHosts } = this.#options;
     const startedAt = clock.now();

@@ -1,9 +1,9 @@
 import dns from 'node:dns';
 
-/** Resolves a name as the agent does, with the hosts file and the search domains. Rejects without an answer. */
+/** Resolves a name as the agent does, with the hosts file and the search domains. Rejects without a response. */
 export type Lookup = (host: string) => Promise<string[]>;
 
-/** A name that does not exist has no addresses. Other errors are no answer. */
+/** A name that does not exist has no addresses. Other errors are not a response. */
 const NO_SUCH_NAME: readonly unknown[] = ['ENOTFOUND', 'ENODATA'];
 
 export const lookup: Lookup = (host) =>
@@ -25,7 +25,7 @@ export interface NameLookupsOptions {
   lookup: Lookup;
   /** The names of the next round. */
   names: () => readonly string[];
-  onAnswer: (host: string, addresses: readonly string[]) => void;
+  onResult: (host: string, addresses: readonly string[]) => void;
 }
 
 /** Rounds of lookups that resolve all names, only when a connection is not explained. */
@@ -47,12 +47,12 @@ export class NameLookups {
   /** Resolves all names once. */
   async run(): Promise<void> {
     this.#isRunning = true;
-    const { lookup: find, names, onAnswer } = this.#options;
+    const { lookup: find, names, onResult } = this.#options;
     const left = [...names()];
     const worker = async (): Promise<void> => {
       for (let host = left.shift(); host !== undefined; host = left.shift()) {
         const found = await find(host).catch(() => null);
-        if (found !== null) onAnswer(host, found);
+        if (found !== null) onResult(host, found);
       }
     };
     await Promise.all(Array.from({ length: PARALLEL }, worker));

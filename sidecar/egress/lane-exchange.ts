@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { withViolations } from '../policy/violation-answer.ts';
+import { withViolations } from '../policy/violation-response.ts';
 import type { HeaderList } from '../proxy/headers.ts';
 import type { ClientBody } from '../proxy/client-message.ts';
 import { ResponseWriter, type Source } from '../proxy/response-writer.ts';

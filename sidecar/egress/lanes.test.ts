@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { DEFAULT_PRICES_DATE } from '../../core/egress/default-prices.ts';
-import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import type { PolicyResult } from '../../core/policy/engine.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import {
   post,
@@ -12,7 +12,7 @@ import {
 } from '../../testing/sidecar/egress-rig.ts';
 import { until } from '../../testing/time/until.ts';
 
-const UNREACHABLE: PolicyAnswer = { state: 'unreachable', reason: 'x' };
+const UNREACHABLE: PolicyResult = { state: 'unreachable', reason: 'x' };
 const OPEN = new Map([['openai', 'open' as const]]);
 
 let rig: EgressRig;
@@ -308,7 +308,7 @@ describe('a denied request', () => {
     expect(rig.egress.facts().failedOpen).toBe(1);
   });
 
-  test.each<[string, PolicyAnswer, Partial<EgressRigOptions>, number]>([
+  test.each<[string, PolicyResult, Partial<EgressRigOptions>, number]>([
     ['is denied on a lane that fails closed', UNREACHABLE, {}, 403],
     ['is denied if the engine has no rules', { state: 'not-loaded' }, {}, 403],
     ['passes on a lane that fails open', UNREACHABLE, { failModes: { all: 'closed', lanes: OPEN } }, 200],
@@ -334,7 +334,7 @@ describe('a denied request', () => {
   });
 
   test('loses the calls of tools if the engine stops to respond before the answer', async () => {
-    const evaluate = ({ request_type }: PolicyInput): Promise<PolicyAnswer> =>
+    const evaluate = ({ request_type }: PolicyInput): Promise<PolicyResult> =>
       Promise.resolve(
         request_type === 'egress_model_request' ? { state: 'answered', denials: [] } : UNREACHABLE,
       );

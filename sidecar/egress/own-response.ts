@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { FAILURE_BODIES, type LaneFailure } from '../../core/egress/failure-bodies.ts';
 import { familyOf, type Lane } from '../../core/egress/lanes.ts';
-import { withViolations } from '../policy/violation-answer.ts';
+import { withViolations } from '../policy/violation-response.ts';
 import { problemBody, type ProblemResponse } from '../proxy/problem-response.ts';
 import type { OwnResponse } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';

@@ -60,10 +60,10 @@ async function queryUntilTimeout(timers: HeldTimers, count: number): Promise<str
   const states: string[] = [];
   for (let i = 0; i < count; i++) {
     const before = fake.asked.length;
-    const answer = breaker.evaluate(INPUT);
+    const result = breaker.evaluate(INPUT);
     await until(() => fake.asked.length > before, 'the query');
     await timers.pass(TIMEOUT_MS);
-    states.push((await answer).state);
+    states.push((await result).state);
   }
   return states;
 }

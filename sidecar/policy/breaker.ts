@@ -1,4 +1,4 @@
-import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import type { PolicyResult } from '../../core/policy/engine.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -9,7 +9,7 @@ const MAX_FAILURES = 5;
 /** Milliseconds between two background checks while the breaker is open. */
 const CHECK_MS = 5_000;
 
-const OPEN: PolicyAnswer = { state: 'unreachable', reason: 'the engine did not respond five times in a row' };
+const OPEN: PolicyResult = { state: 'unreachable', reason: 'the engine did not respond five times in a row' };
 
 export interface BreakerOptions {
   engine: Pick<OpaEngine, 'evaluate' | 'isHealthy'>;
@@ -50,16 +50,16 @@ export class Breaker {
     return (this.#downMs + current) / 1000;
   }
 
-  evaluate(input: PolicyInput): PolicyAnswer | Promise<PolicyAnswer> {
+  evaluate(input: PolicyInput): PolicyResult | Promise<PolicyResult> {
     return this.#isOpen ? OPEN : this.#options.engine.evaluate(input).then(this.#answered);
   }
 
-  readonly #answered = (answer: PolicyAnswer): PolicyAnswer => {
-    if (answer.state === 'unreachable') this.#failed(answer.reason);
+  readonly #answered = (result: PolicyResult): PolicyResult => {
+    if (result.state === 'unreachable') this.#failed(result.reason);
     // A response to a query from before the breaker opened does not close the breaker.
     else if (!this.#isOpen) this.#recovered();
-    if (answer.state === 'answered' && answer.problem !== undefined) this.#warnOnce(answer.problem);
-    return answer;
+    if (result.state === 'answered' && result.problem !== undefined) this.#warnOnce(result.problem);
+    return result;
   };
 
   #warnOnce(problem: string): void {

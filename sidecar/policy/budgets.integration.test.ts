@@ -78,7 +78,7 @@ function budget({ mode, env }: Setting, manifest: string, others?: { tokens: num
       const { issues } = await rig.report<{ issues: { property: string }[] }>('/gap');
       return issues.map(({ property }) => property).filter((property) => property.startsWith('policy.'));
     },
-    answersWithoutUsage: async (): Promise<number> => {
+    responsesWithoutUsage: async (): Promise<number> => {
       const metrics = await (await rig.control('/metrics')).text();
       return Number(/answers_without_usage_total (\d+)/.exec(metrics)?.[1]);
     },
@@ -92,7 +92,7 @@ function budget({ mode, env }: Setting, manifest: string, others?: { tokens: num
 inEachSetting(
   'a token budget',
   (setting) => {
-    const { denials, passTime, policyIssues, report, tokensToday, answersWithoutUsage } = budget(
+    const { denials, passTime, policyIssues, report, tokensToday, responsesWithoutUsage } = budget(
       setting,
       LIMITED,
     );
@@ -114,13 +114,13 @@ inEachSetting(
     });
 
     test('does not count responses that cannot be read, and reports their number', async () => {
-      const answers = [null, { prompt: 99, completion: 0 }, null, { prompt: 1, completion: 0 }];
-      expect(await denials(...answers)).toEqual(['', '', '', '']);
+      const responses = [null, { prompt: 99, completion: 0 }, null, { prompt: 1, completion: 0 }];
+      expect(await denials(...responses)).toEqual(['', '', '', '']);
       const entries = await report<AuditEntry[]>('/audit');
       expect(entries.map(({ usage }) => usage && 'unavailable' in usage)).toEqual([true, false, true, false]);
       expect(await report('/usage')).toMatchObject({ totalTokens: 100, sampleSize: 2, callsWithoutUsage: 2 });
       expect(await denials(null)).toEqual([TOKENS]);
-      expect(await answersWithoutUsage()).toBe(3);
+      expect(await responsesWithoutUsage()).toBe(3);
     });
   },
   LIMITED,
@@ -133,12 +133,12 @@ inEachSetting(
 
     test('denies when all instances together have used it up, and is reset at midnight', async () => {
       while ((await tokensToday('others')) !== 98) continue;
-      const answers = [
+      const responses = [
         { prompt: 1, completion: 0 },
         { prompt: 1, completion: 0 },
         { prompt: 0, completion: 0 },
       ];
-      expect(await denials(...answers)).toEqual(['', '', TOKENS]);
+      expect(await denials(...responses)).toEqual(['', '', TOKENS]);
       passTime(3_600_000);
       expect([await tokensToday('others'), await denials({ prompt: 1, completion: 0 })]).toEqual([0, ['']]);
     });
@@ -153,12 +153,12 @@ inEachSetting(
 
     test('denies when the day has cost a thirtieth of the monthly budget', async () => {
       // 0.4 + 0.599992 dollars, then the missing 0.000008.
-      const answers = [
+      const responses = [
         { prompt: 200_000, completion: 74_999 },
         { prompt: 0, completion: 1 },
         { prompt: 0, completion: 0 },
       ];
-      expect(await denials(...answers)).toEqual(['', '', COST]);
+      expect(await denials(...responses)).toEqual(['', '', COST]);
       expect(await policyIssues()).toEqual([`policy.${COST}`]);
       passTime(3_600_000);
       expect(await denials({ prompt: 0, completion: 0 })).toEqual(['']);

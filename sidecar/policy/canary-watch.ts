@@ -54,10 +54,10 @@ export class CanaryWatch {
     const missing = new Set<string>();
     for (const { reason, input } of canariesOf(policy(), withEgress)) {
       if (signal.aborted) return;
-      const answer = await engine.evaluate(input);
+      const result = await engine.evaluate(input);
       // The rules of an unreachable engine are unknown, so the last result stays.
-      if (answer.state === 'unreachable') return;
-      if (answer.state === 'not-loaded' || !answer.denials.includes(reason)) missing.add(reason);
+      if (result.state === 'unreachable') return;
+      if (result.state === 'not-loaded' || !result.denials.includes(reason)) missing.add(reason);
     }
     const wasLoaded = this.isLoaded;
     this.isLoaded = missing.size === 0;

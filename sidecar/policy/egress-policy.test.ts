@@ -26,10 +26,10 @@ afterEach(async () => {
   [fake, opa] = [null, null];
 });
 
-let answers: string[] = [];
+let results: string[] = [];
 
 function evaluatorWith(engine: PolicyEngine | null): PolicyEvaluator {
-  answers = [];
+  results = [];
   return new PolicyEvaluator({
     mode: 'off',
     engine,
@@ -37,7 +37,7 @@ function evaluatorWith(engine: PolicyEngine | null): PolicyEvaluator {
     isLoaded: () => true,
     totals: () => ({ tokensToday: 990 }),
     onReviewed: () => undefined,
-    onAnswer: (_ms, state) => void answers.push(state),
+    onResult: (_ms, state) => void results.push(state),
     now: () => 0,
   });
 }
@@ -62,7 +62,7 @@ async function evaluatorWithOpa(): Promise<{
   return { evaluator: evaluatorWith(breaker), engine, log };
 }
 
-test('the builtin engine answers at once, in any mode of the proxy', () => {
+test('the builtin engine responds at once, in any mode of the proxy', () => {
   const evaluator = evaluatorWith(builtinEngine(() => policy));
   const request = {
     request_type: 'egress_model_request',
@@ -77,7 +77,7 @@ test('the builtin engine answers at once, in any mode of the proxy', () => {
     violations: [],
     state: 'answered',
   });
-  expect(answers).toEqual(['answered', 'answered']);
+  expect(results).toEqual(['answered', 'answered']);
 });
 
 test('without an engine nothing is evaluated', () => {
@@ -133,7 +133,7 @@ test('an engine with the rules of an earlier version does not decide', async () 
   });
 });
 
-test('failures open the breaker, which then answers at once', async () => {
+test('failures open the breaker, which then responds at once', async () => {
   const { evaluator, engine, log } = await evaluatorWithOpa();
   engine.reply = 500;
   const query = { request_type: 'egress_tool_call', tools: ['drop'] } as const;

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import type { PolicyResult } from '../../core/policy/engine.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { evaluate, policyOf } from '../../core/policy/policy.ts';
 import type { Decision } from '../../core/policy/decision.ts';
@@ -27,7 +27,7 @@ let open: (() => Promise<void>)[];
 beforeEach(() => {
   open = [];
   audit = auditLogOf(systemClock);
-  const evaluateLater = (input: PolicyInput): Promise<PolicyAnswer> =>
+  const evaluateLater = (input: PolicyInput): Promise<PolicyResult> =>
     new Promise((resolve) => {
       open.push(async () => {
         resolve({ state: 'answered', denials: evaluate(policy, input) });
@@ -41,7 +41,7 @@ beforeEach(() => {
     isLoaded: () => true,
     totals: () => ({ tokensToday: 0 }),
     onReviewed: (entry, denials) => audit.reviewed(entry, denials),
-    onAnswer: () => undefined,
+    onResult: () => undefined,
     now: () => 0,
   });
   recording = audit.arrive({ requestId: 'r-1', method: 'POST', target: '/chat' });

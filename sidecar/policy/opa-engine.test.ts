@@ -86,19 +86,19 @@ describe('an engine that does not respond', () => {
   test('is unreachable after the time-out', async () => {
     using timers = holdTimers();
     fake.reply = 'hang';
-    const answer = engine.evaluate(INPUT);
+    const result = engine.evaluate(INPUT);
     await until(() => fake.asked.length === 1, 'the query');
     await timers.pass(TIMEOUT_MS);
-    expect(await answer).toEqual({ state: 'unreachable', reason: 'no response within 60000 ms' });
+    expect(await result).toEqual({ state: 'unreachable', reason: 'no response within 60000 ms' });
   });
 
   test('does not delay queries beyond the time-out when all connections are busy', async () => {
     using timers = holdTimers();
     fake.reply = 'hang';
-    const answers = Promise.all(Array.from({ length: 200 }, () => engine.evaluate(INPUT)));
+    const results = Promise.all(Array.from({ length: 200 }, () => engine.evaluate(INPUT)));
     await until(() => fake.asked.length === 64, 'one query per connection');
     await timers.pass(TIMEOUT_MS);
-    expect(new Set((await answers).map(({ state }) => state))).toEqual(new Set(['unreachable']));
+    expect(new Set((await results).map(({ state }) => state))).toEqual(new Set(['unreachable']));
   });
 
   test('is unreachable on a closed port', async () => {

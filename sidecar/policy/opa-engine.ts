@@ -1,4 +1,4 @@
-import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import type { PolicyResult } from '../../core/policy/engine.ts';
 import { denyPathOf, egressPathOf } from '../../core/policy/package-name.ts';
 import { isEgress } from '../../core/policy/policy.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
@@ -36,9 +36,9 @@ export function createOpaEngine({ url, socketPath, timeoutMs }: OpaEngineOptions
   const upstream = createHttpUpstream({ ...options, ...(socketPath !== undefined && { socketPath }) });
   const send = (request: EngineRequest): Promise<Reply> => new Query(upstream, request, timeoutMs).reply;
   return {
-    evaluate(input: PolicyInput): Promise<PolicyAnswer> {
+    evaluate(input: PolicyInput): Promise<PolicyResult> {
       const path = (isEgress(input) ? egressPathOf : denyPathOf)(input.agent_name);
-      return send({ method: 'POST', path, body: JSON.stringify({ input }) }).then(answerOf);
+      return send({ method: 'POST', path, body: JSON.stringify({ input }) }).then(resultOf);
     },
     /** `GET /health`. Only the status code counts, because Open Policy Agent's body is `{}`. */
     async isHealthy(): Promise<boolean> {
@@ -49,7 +49,7 @@ export function createOpaEngine({ url, socketPath, timeoutMs }: OpaEngineOptions
   };
 }
 
-function answerOf(reply: Reply): PolicyAnswer {
+function resultOf(reply: Reply): PolicyResult {
   if (!reply.ok) return { state: 'unreachable', reason: reply.reason };
   return reply.status === 200
     ? parseDenials(reply.body)

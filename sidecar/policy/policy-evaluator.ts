@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { hasBehavior, reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { PolicyFacts } from '../../core/facts/facts.ts';
-import type { PolicyAnswer, PolicyEngine } from '../../core/policy/engine.ts';
+import type { PolicyEngine, PolicyResult } from '../../core/policy/engine.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
 import { egressInputOf, type EgressQuery } from '../../core/policy/egress-input.ts';
 import { policyInputOf, type PolicyInput } from '../../core/policy/policy-input.ts';
@@ -23,7 +23,7 @@ export interface PolicyEvaluatorOptions {
   /** Called after each review with the denial reasons. */
   onReviewed: (entry: AuditEntry, denials: readonly string[]) => void;
   /** Called after each query with its duration in milliseconds. */
-  onAnswer: (durationMs: number, state: PolicyAnswer['state']) => void;
+  onResult: (durationMs: number, state: PolicyResult['state']) => void;
   now: () => number;
 }
 
@@ -32,7 +32,7 @@ export interface EgressDecision {
   /** Denial reasons; empty if the call is allowed or was not evaluated. */
   violations: readonly string[];
   /** `none`: no engine is configured. All other states than `answered` mean that the call was not evaluated. */
-  state: PolicyAnswer['state'] | 'none';
+  state: PolicyResult['state'] | 'none';
 }
 
 /** The single place for policy queries: builds the input and evaluates the engine's result. */
@@ -61,10 +61,10 @@ export class PolicyEvaluator {
   judge(entry: AuditEntry, platform: ReadonlyMap<string, string>): Decision | Promise<Decision> {
     const { mode } = this;
     if (this.#options.engine === null || mode === 'off' || !reportsBehavior(platform)) return NOT_EVALUATED;
-    const answer = this.#query(entry);
-    return answer instanceof Promise
-      ? answer.then((late) => decisionOf(late, mode))
-      : decisionOf(answer, mode);
+    const result = this.#query(entry);
+    return result instanceof Promise
+      ? result.then((late) => decisionOf(late, mode))
+      : decisionOf(result, mode);
   }
 
   /**
@@ -73,13 +73,13 @@ export class PolicyEvaluator {
    */
   async review(entry: AuditEntry): Promise<readonly string[]> {
     let evaluated: BehaviorVersion;
-    let answer: PolicyAnswer;
+    let result: PolicyResult;
     do {
       evaluated = behaviorVersionOf(entry);
-      answer = await this.#query(entry);
+      result = await this.#query(entry);
       // Evaluate again if the head or another event added behavior meanwhile, since the result may be outdated.
     } while (!isCurrent(evaluated, entry));
-    const denials = answer.state === 'answered' ? answer.denials : (entry.policyViolations ?? []);
+    const denials = result.state === 'answered' ? result.denials : (entry.policyViolations ?? []);
     this.#options.onReviewed(entry, denials);
     return denials;
   }
@@ -91,36 +91,36 @@ export class PolicyEvaluator {
   evaluateEgress(query: EgressQuery): EgressDecision | Promise<EgressDecision> {
     if (this.#options.engine === null) return { violations: [], state: 'none' };
     const { policy, totals } = this.#options;
-    const answer = this.#ask(egressInputOf(policy().agentName, query, totals()));
-    return answer instanceof Promise ? answer.then(egressDecisionOf) : egressDecisionOf(answer);
+    const result = this.#ask(egressInputOf(policy().agentName, query, totals()));
+    return result instanceof Promise ? result.then(egressDecisionOf) : egressDecisionOf(result);
   }
 
   /** The policy facts of a report: the engine's result for the newest request with reported behavior. */
   async facts(entries: readonly AuditEntry[]): Promise<PolicyFacts> {
     if (this.#options.engine === null) return { state: 'none' };
-    const answer = await this.#query(entries.findLast(hasReportedBehavior));
-    if (answer.state === 'unreachable') return { state: 'unreachable' };
-    return this.#options.isLoaded() ? answer : { ...answer, state: 'not-loaded' };
+    const result = await this.#query(entries.findLast(hasReportedBehavior));
+    if (result.state === 'unreachable') return { state: 'unreachable' };
+    return this.#options.isLoaded() ? result : { ...result, state: 'not-loaded' };
   }
 
-  #query(entry: AuditEntry | undefined): PolicyAnswer | Promise<PolicyAnswer> {
+  #query(entry: AuditEntry | undefined): PolicyResult | Promise<PolicyResult> {
     const { policy, totals } = this.#options;
     const { agentName, memory } = policy();
     const facts = { agentName, memory, totals: totals() };
     return this.#ask(policyInputOf(entry === undefined ? facts : { ...facts, entry }));
   }
 
-  #ask(input: PolicyInput): PolicyAnswer | Promise<PolicyAnswer> {
-    const { engine, now, onAnswer } = this.#options;
+  #ask(input: PolicyInput): PolicyResult | Promise<PolicyResult> {
+    const { engine, now, onResult } = this.#options;
     if (engine === null) return { state: 'unreachable', reason: 'no engine is configured' };
     const startedAt = now();
-    const answer = engine.evaluate(input);
-    if (!(answer instanceof Promise)) {
-      onAnswer(now() - startedAt, answer.state);
-      return answer;
+    const result = engine.evaluate(input);
+    if (!(result instanceof Promise)) {
+      onResult(now() - startedAt, result.state);
+      return result;
     }
-    return answer.then((late) => {
-      onAnswer(now() - startedAt, late.state);
+    return result.then((late) => {
+      onResult(now() - startedAt, late.state);
       return late;
     });
   }
@@ -131,6 +131,6 @@ function hasReportedBehavior(entry: AuditEntry): boolean {
   return hasBehavior(entry) || (entry.events ?? []).some(({ type }) => type === 'memory');
 }
 
-function egressDecisionOf(answer: PolicyAnswer): EgressDecision {
-  return { violations: answer.state === 'answered' ? answer.denials : [], state: answer.state };
+function egressDecisionOf(result: PolicyResult): EgressDecision {
+  return { violations: result.state === 'answered' ? result.denials : [], state: result.state };
 }

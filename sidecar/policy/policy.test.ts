@@ -42,7 +42,7 @@ afterEach(async () => {
 
 async function start(
   env: Record<string, string>,
-  answer: RequestListener,
+  respond: RequestListener,
   manifest = MANIFEST,
   clock: Clock = systemClock,
 ) {
@@ -52,13 +52,13 @@ async function start(
     env: { OPENAI_API_KEY: 'x', POLICY_ENGINE: 'builtin', ...env },
     agent: { '/health': {}, '/capabilities': {} },
   });
-  rig.agent.otherwise = answer;
+  rig.agent.otherwise = respond;
 }
 
-async function startWithEngine(env: Record<string, string>, answer: RequestListener, clock?: Clock) {
+async function startWithEngine(env: Record<string, string>, respond: RequestListener, clock?: Clock) {
   fake = await startFakeEngine();
   const withEngine = { POLICY_ENGINE: 'opa', POLICY_URL: fake.url, POLICY_TIMEOUT_MS: '30000', ...env };
-  await start(withEngine, answer, MANIFEST, clock);
+  await start(withEngine, respond, MANIFEST, clock);
   // The engine denies no canary, which is logged after the last canary.
   await until(() => rig.log.some(([level]) => level === 'warn'), 'the canaries');
   fake.asked.length = 0;
@@ -93,10 +93,10 @@ const SAFE = { 'X-Platform-Guardrails-Invoked': 'pii-detector', 'X-Platform-User
 describe('track', () => {
   test('forwards a denied response with the reasons in a header and in the entry', async () => {
     await start({}, reporting(UNSAFE));
-    const answer = await ask(rig.sidecar.proxyPort, { path: '/chat' });
-    expect([answer.status, answer.body]).toEqual([200, 'the answer']);
-    expect(answer.headers['x-platform-policy-violations']).toBe(`${DESTRUCTIVE},${PII}`);
-    expect(answer.headers['x-platform-tools-called']).toBeUndefined();
+    const response = await ask(rig.sidecar.proxyPort, { path: '/chat' });
+    expect([response.status, response.body]).toEqual([200, 'the answer']);
+    expect(response.headers['x-platform-policy-violations']).toBe(`${DESTRUCTIVE},${PII}`);
+    expect(response.headers['x-platform-tools-called']).toBeUndefined();
     const { outcome, policyViolations, blocked, lateDenial, statusCode } = await entry();
     expect({ outcome, policyViolations, blocked, lateDenial, statusCode }).toEqual({
       outcome: 'deny',
@@ -113,8 +113,8 @@ describe('track', () => {
     ['notEvaluated', { 'X-Platform-Other': 'x' }],
   ])('records %s for the headers %j', async (outcome, headers) => {
     await start({}, reporting(headers));
-    const answer = await ask(rig.sidecar.proxyPort);
-    expect([answer.status, answer.headers['x-platform-policy-violations']]).toEqual([200, undefined]);
+    const response = await ask(rig.sidecar.proxyPort);
+    expect([response.status, response.headers['x-platform-policy-violations']]).toEqual([200, undefined]);
     expect(await entry()).toMatchObject({ outcome });
     expect(await entry()).not.toHaveProperty('policyViolations');
   });
@@ -136,8 +136,8 @@ describe('enforce', () => {
     const tool = { name, description: 'Deletes.', annotations: { destructiveHint: true } };
     const headers = { 'X-Platform-Tools-Called': header };
     await start({ POLICY_PROXY_MODE: 'enforce' }, reporting(headers), manifestText({ tools: [tool] }));
-    const answer = await ask(rig.sidecar.proxyPort, { path: '/chat' });
-    expect([answer.status, answer.headers['x-platform-policy-violations']]).toEqual([403, DESTRUCTIVE]);
+    const response = await ask(rig.sidecar.proxyPort, { path: '/chat' });
+    expect([response.status, response.headers['x-platform-policy-violations']]).toEqual([403, DESTRUCTIVE]);
     expect(await entry()).toMatchObject({ blocked: true, toolsCalled: [name.slice(0, 500)] });
     const warned = rig.log.filter(([level, message]) => level === 'warn' && message === 'manifest warning');
     expect(warned.map(([, , { path }]) => path)).toEqual(['spec.tools[0].name']);
@@ -158,10 +158,10 @@ describe('enforce', () => {
       });
       response.end(body);
     });
-    const answer = await ask(rig.sidecar.proxyPort, { headers: { 'x-request-id': 'r-1' } });
-    const { date: _, ...headers } = answer.headers;
-    expect(answer.status).toBe(403);
-    expect(JSON.parse(answer.body)).toEqual({
+    const response = await ask(rig.sidecar.proxyPort, { headers: { 'x-request-id': 'r-1' } });
+    const { date: _, ...headers } = response.headers;
+    expect(response.status).toBe(403);
+    expect(JSON.parse(response.body)).toEqual({
       error: 'PolicyViolation',
       blocked: true,
       violations: [DESTRUCTIVE, PII],
@@ -169,7 +169,7 @@ describe('enforce', () => {
     });
     expect(headers).toEqual({
       'content-type': 'application/json',
-      'content-length': String(Buffer.byteLength(answer.body)),
+      'content-length': String(Buffer.byteLength(response.body)),
       'cache-control': 'no-store',
       'x-platform-policy-violations': `${DESTRUCTIVE},${PII}`,
       'x-request-id': 'r-1',
@@ -190,11 +190,11 @@ describe('enforce', () => {
     await start({ POLICY_PROXY_MODE: 'enforce' }, (request, response) => {
       reporting(request.url === '/safe' ? SAFE : {})(request, response);
     });
-    const answers = [
+    const results = [
       await ask(rig.sidecar.proxyPort, { path: '/safe' }),
       await ask(rig.sidecar.proxyPort, { path: '/silent' }),
     ];
-    expect(answers.map(({ status, body }) => [status, body])).toEqual([
+    expect(results.map(({ status, body }) => [status, body])).toEqual([
       [200, 'the answer'],
       [200, 'the answer'],
     ]);
@@ -269,9 +269,9 @@ describe('off', () => {
       response.addTrailers(UNSAFE);
       response.end();
     });
-    const answer = await ask(rig.sidecar.proxyPort);
-    expect(answer.headers['x-platform-policy-violations']).toBeUndefined();
-    expect(answer.headers['x-platform-tools-called']).toBeUndefined();
+    const response = await ask(rig.sidecar.proxyPort);
+    expect(response.headers['x-platform-policy-violations']).toBeUndefined();
+    expect(response.headers['x-platform-tools-called']).toBeUndefined();
     expect(await entry()).toMatchObject({ outcome: 'notEvaluated', toolsCalled: ['delete_order'] });
     expect(engine.asked).toEqual([]);
   });
@@ -300,12 +300,12 @@ describe('an event before the head', () => {
     ],
     ['memory_ttl_mismatch', { type: 'memory', ttlSeconds: 61 }],
   ])('is evaluated with the head: %s, which only events can report', async (reason, event) => {
-    const answer: RequestListener = (request, response) => {
+    const respond: RequestListener = (request, response) => {
       void events(String(request.headers['x-request-id']), request.url === '/reported' ? [event] : []).then(
         () => reporting({ 'X-Platform-Guardrails-Invoked': 'toxicity-filter' })(request, response),
       );
     };
-    await start({ POLICY_PROXY_MODE: 'enforce' }, answer, GUARDED);
+    await start({ POLICY_PROXY_MODE: 'enforce' }, respond, GUARDED);
     expect((await ask(rig.sidecar.proxyPort, { path: '/silent' })).status).toBe(200);
     const reported = await ask(rig.sidecar.proxyPort, { path: '/reported' });
     expect([reported.status, reported.headers['x-platform-policy-violations']]).toEqual([403, reason]);
@@ -323,8 +323,8 @@ describe('a report after the head', () => {
       response.addTrailers(UNSAFE);
       response.end();
     });
-    const answer = await ask(rig.sidecar.proxyPort);
-    expect([answer.status, answer.body, answer.trailers]).toEqual([200, 'the answer', {}]);
+    const response = await ask(rig.sidecar.proxyPort);
+    expect([response.status, response.body, response.trailers]).toEqual([200, 'the answer', {}]);
     const seen = await entry();
     expect(seen).toMatchObject({
       outcome: 'notEvaluated',
@@ -364,8 +364,8 @@ describe('with an engine over HTTP', () => {
   test('sends the facts of the request and of the day, and holds the response until the decision', async () => {
     const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(SAFE));
     engine.reply = { result: [] };
-    const answer = await ask(rig.sidecar.proxyPort);
-    expect([answer.status, answer.body]).toEqual([200, 'the answer']);
+    const response = await ask(rig.sidecar.proxyPort);
+    expect([response.status, response.body]).toEqual([200, 'the answer']);
     expect(engine.asked).toEqual([
       {
         path: '/v1/data/platform/agent/shop/deny',
@@ -388,9 +388,9 @@ describe('with an engine over HTTP', () => {
     const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
     const reasons = Array.from({ length: 100 }, (_, i) => `${100 + i}-${'x'.repeat(300)}`);
     engine.reply = { result: reasons };
-    const answer = await ask(rig.sidecar.proxyPort);
-    const inHeader = String(answer.headers['x-platform-policy-violations']).split(',');
-    const { violations } = JSON.parse(answer.body) as { violations: string[] };
+    const response = await ask(rig.sidecar.proxyPort);
+    const inHeader = String(response.headers['x-platform-policy-violations']).split(',');
+    const { violations } = JSON.parse(response.body) as { violations: string[] };
     expect(violations).toEqual(reasons.map((reason) => reason.slice(0, 200)));
     expect(inHeader).toEqual(violations.slice(0, 10));
   });
@@ -398,8 +398,8 @@ describe('with an engine over HTTP', () => {
   test('forwards a large response completely after the decision', async () => {
     const body = 'x'.repeat(5_000_000);
     await startWithEngine({}, (_request, response) => response.writeHead(200, SAFE).end(body));
-    const answer = await ask(rig.sidecar.proxyPort);
-    expect([answer.status, answer.body === body]).toEqual([200, true]);
+    const response = await ask(rig.sidecar.proxyPort);
+    expect([response.status, response.body === body]).toEqual([200, true]);
     expect(await entry()).toMatchObject({ outcome: 'allow', bytesOut: body.length });
   });
 

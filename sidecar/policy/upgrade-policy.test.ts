@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { PolicyAnswer, PolicyEngine } from '../../core/policy/engine.ts';
+import type { PolicyResult, PolicyEngine } from '../../core/policy/engine.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
 import { eachRequest } from '../../testing/http/each-request.ts';
 import { aMoment } from '../../testing/time/moment.ts';
@@ -12,7 +12,7 @@ const UPGRADE =
 const SWITCH =
   'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Platform-Tools-Called: drop\r\n\r\nfirst bytes';
 
-const denied: PolicyAnswer = { state: 'answered', denials: ['no'] };
+const denied: PolicyResult = { state: 'answered', denials: ['no'] };
 const synchronous: PolicyEngine = { evaluate: () => denied };
 const asynchronous: PolicyEngine = {
   evaluate: () => aMoment().then(() => denied),

@@ -4,7 +4,7 @@ import { decodeBody } from '../usage/decode-body.ts';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { Decision } from '../../core/policy/decision.ts';
 import type { Recording } from '../audit/recording.ts';
-import { answerViolation, withViolations } from '../policy/violation-answer.ts';
+import { respondViolation, withViolations } from '../policy/violation-response.ts';
 import { agentRequest, isRepeatable, isSafe } from './agent-request.ts';
 import { ResponseWriter, type Source } from './response-writer.ts';
 import type { ClientBody, ClientRequest, ClientResponse } from './client-message.ts';
@@ -227,7 +227,7 @@ export class Exchange implements UpstreamHandler, Source, QueueSlot {
   #block({ headers }: Head, denials: readonly string[]): void {
     this.#isOver = true;
     this.#recording.blocked();
-    this.#recording.bytesOut(answerViolation(this.#input.response, denials, headers));
+    this.#recording.bytesOut(respondViolation(this.#input.response, denials, headers));
     const length = valuesOf(headers, 'content-length')[0];
     this.#blocked = new BlockedResponse(this.#control, length, (chunk) => this.#recording.unsent(chunk));
   }

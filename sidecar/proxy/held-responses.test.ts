@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
-import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import type { PolicyResult } from '../../core/policy/engine.ts';
 import { ask, startRig, type ProxyRig } from '../../testing/sidecar/proxy-rig.ts';
 import { until } from '../../testing/time/until.ts';
 
@@ -8,10 +8,10 @@ let rig: ProxyRig | undefined;
 afterEach(() => rig?.close());
 
 const SAFE = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
-const ALLOWED: PolicyAnswer = { state: 'answered', denials: [] };
+const ALLOWED: PolicyResult = { state: 'answered', denials: [] };
 
 test('an agent cannot send without limit while its response waits for the verdict', async () => {
-  const verdict = Promise.withResolvers<PolicyAnswer>();
+  const verdict = Promise.withResolvers<PolicyResult>();
   let isAsked = false;
   // More than the buffers of the kernel hold.
   const body = Buffer.alloc(32 * 1024 * 1024, 'x');

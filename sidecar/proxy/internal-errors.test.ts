@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { RequestListener } from 'node:http';
-import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import type { PolicyResult } from '../../core/policy/engine.ts';
 import {
   ask,
   askRaw,
@@ -24,7 +24,7 @@ const LATER: RigOptions = {
 };
 const FAILING: RigOptions = {
   mode: 'enforce',
-  engine: { evaluate: () => Promise.reject<PolicyAnswer>(new Error('thrown')) },
+  engine: { evaluate: () => Promise.reject<PolicyResult>(new Error('thrown')) },
 };
 
 const answers: RequestListener = (_request, response) => void response.writeHead(200, SAFE).end('ok');

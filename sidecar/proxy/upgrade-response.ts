@@ -4,7 +4,7 @@ import type { Duplex, Readable } from 'node:stream';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import type { Decision } from '../../core/policy/decision.ts';
 import type { Recording } from '../audit/recording.ts';
-import { answerViolation, withViolations } from '../policy/violation-answer.ts';
+import { respondViolation, withViolations } from '../policy/violation-response.ts';
 import { cutOff } from './connection-end.ts';
 import { pairsOf, printable, responseHeaders, type HeaderList } from './headers.ts';
 import type { Holder, LoadLimits } from './load-limits.ts';
@@ -87,7 +87,7 @@ function block(passage: Passage, headers: HeaderList, denials: readonly string[]
   passage.statusCode = 403;
   const response = lastResponse(passage);
   response.assignSocket(client);
-  recording.bytesOut(answerViolation(response, denials, headers));
+  recording.bytesOut(respondViolation(response, denials, headers));
 }
 
 /** Called if the agent did not switch protocols: passes its response to the client and ends the connection. */

@@ -4,7 +4,7 @@ import { connect, Socket, type AddressInfo } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import type { PolicyResult } from '../../core/policy/engine.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { eachRequest } from '../../testing/http/each-request.ts';
 import { holdTimers } from '../../testing/time/held-timers.ts';
@@ -347,7 +347,7 @@ describe('an agent that leaves while its head is judged', () => {
   /** Sends this response. The agent disconnects while the policy engine evaluates it. */
   const startLeaving = async (response: string, denials: string[], leave: 'end' | 'resetAndDestroy') => {
     let agent: Socket | null = null;
-    const evaluate = async (): Promise<PolicyAnswer> => {
+    const evaluate = async (): Promise<PolicyResult> => {
       agent?.[leave]();
       await aMoment();
       return { state: 'answered', denials };
@@ -384,7 +384,7 @@ describe('an agent that leaves while its head is judged', () => {
   });
 });
 
-test.each<[string, () => Promise<PolicyAnswer>]>([
+test.each<[string, () => Promise<PolicyResult>]>([
   ['throws', () => raise()],
   ['rejects', () => Promise.reject(new Error('thrown'))],
 ])('responds with 502 if the policy engine %s, which it must not', async (_how, evaluate) => {

@@ -135,7 +135,7 @@ export async function startEgressRig(options: EgressRigOptions = {}): Promise<Eg
       isLoaded: () => true,
       totals: () => audit.totalsToday(undefined),
       onReviewed: () => undefined,
-      onAnswer: () => undefined,
+      onResult: () => undefined,
       now: () => clock.monotonicMs(),
     }),
     logger: options.logger ?? silentLogger,

@@ -144,7 +144,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
         isLoaded: () => true,
         totals: () => audit.totalsToday(undefined),
         onReviewed: (entry, denials) => audit.reviewed(entry, denials),
-        onAnswer: () => undefined,
+        onResult: () => undefined,
         now: () => clock.monotonicMs(),
       }),
       onOverhead: () => undefined,

@@ -45,7 +45,7 @@ export function withViolations(headers: string[], reasons: readonly string[]): s
  * Sends `403 PolicyViolation` instead of the agent's response; `headers`: the headers of that response. Returns the number of
  * body bytes.
  */
-export function answerViolation(
+export function respondViolation(
   response: ClientResponse,
   reasons: readonly string[],
   headers: HeaderList,
