@@ -1,10 +1,10 @@
 import { hostPortOf } from '../core/facts/address.ts';
 import {
   AGENT_CARD_PATH,
-  type AgentCardAnswer,
-  type CapabilitiesAnswer,
+  type AgentCardResult,
+  type CapabilitiesResult,
   type Facts,
-  type HttpAnswer,
+  type HttpResult,
   type Reach,
 } from '../core/facts/facts.ts';
 import { listedTools } from '../core/facts/listed-tools.ts';
@@ -61,22 +61,23 @@ export async function probeAgent(
   };
 }
 
-function capabilitiesFacts(answer: Exchange, endpoint: EndpointPath): CapabilitiesAnswer {
-  const isHtml = isHtmlPage(answer);
-  return { ...withoutBody(answer), ...endpoint, isHtml, tools: isHtml ? null : listedTools(valueOf(answer)) };
+function capabilitiesFacts(response: Exchange, endpoint: EndpointPath): CapabilitiesResult {
+  const isHtml = isHtmlPage(response);
+  const tools = isHtml ? null : listedTools(valueOf(response));
+  return { ...withoutBody(response), ...endpoint, isHtml, tools };
 }
 
-function cardFacts(answer: Exchange): AgentCardAnswer {
-  const card = isHtmlPage(answer) ? undefined : valueOf(answer);
-  return { ...withoutBody(answer), isCard: isRecord(card), tools: listedTools(card) };
+function cardFacts(response: Exchange): AgentCardResult {
+  const card = isHtmlPage(response) ? undefined : valueOf(response);
+  return { ...withoutBody(response), isCard: isRecord(card), tools: listedTools(card) };
 }
 
 /** An HTML page, which many web servers return with 200 for every path. */
-function isHtmlPage(answer: Exchange): boolean {
-  if (!isSuccess(answer)) return false;
-  const contentType = answer.headers['content-type'] ?? '';
+function isHtmlPage(response: Exchange): boolean {
+  if (!isSuccess(response)) return false;
+  const contentType = response.headers['content-type'] ?? '';
   if (/^\s*(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/i.test(contentType)) return true;
-  return answer.body !== null && /^\uFEFF?\s*</.test(answer.body.toString('utf8'));
+  return response.body !== null && /^\uFEFF?\s*</.test(response.body.toString('utf8'));
 }
 
 /** The agent's own `GET /platform/usage`; null: the endpoint is missing or its response is invalid. Never rejects. */
@@ -84,25 +85,26 @@ export async function probeAgentUsage(
   upstreamUrl: URL,
   signal?: AbortSignal,
 ): Promise<AgentUsageReport | null> {
-  const answer = await exchange(pathOn(upstreamUrl, '/platform/usage'), {
+  const response = await exchange(pathOn(upstreamUrl, '/platform/usage'), {
     maxBytes: MAX_REPORT_BYTES,
     signal,
   });
-  return parseUsageReport(valueOf(answer));
+  return parseUsageReport(valueOf(response));
 }
 
 /** The kernel accepts connections for a frozen process too, so "reachable" requires at least one HTTP response. */
-function upstreamReach(connection: Reach, answers: readonly Exchange[]): Reach {
-  if (connection.state !== 'reachable' || answers.some((answer) => answer.answered)) return connection;
+function upstreamReach(connection: Reach, responses: readonly Exchange[]): Reach {
+  if (connection.state !== 'reachable' || responses.some((response) => response.answered)) return connection;
   return { state: 'unreachable', reason: 'connection accepted, but no response to any HTTP request' };
 }
 
 type ReportFacts = Pick<Facts, 'agentReport' | 'invalidReport'>;
 
-function reportOf(answer: Exchange, { agentName, now }: ExpectedAgent): ReportFacts {
-  if (!isSuccess(answer)) return { agentReport: null, invalidReport: null };
-  if (answer.body === null) return invalidReport(`must be complete within 5 s and ${MAX_REPORT_BYTES} bytes`);
-  const value = valueOf(answer);
+function reportOf(response: Exchange, { agentName, now }: ExpectedAgent): ReportFacts {
+  if (!isSuccess(response)) return { agentReport: null, invalidReport: null };
+  if (response.body === null)
+    return invalidReport(`must be complete within 5 s and ${MAX_REPORT_BYTES} bytes`);
+  const value = valueOf(response);
   if (value === undefined) return invalidReport('must be JSON');
   const parsed = parseAgentReport(value, { agentName, at: now() });
   return parsed.ok
@@ -114,18 +116,18 @@ function invalidReport(reason: string): ReportFacts {
   return { agentReport: null, invalidReport: { field: '', reason } };
 }
 
-function isSuccess(answer: Exchange): answer is Exchange & { answered: true } {
-  return answer.answered && answer.status >= 200 && answer.status <= 299;
+function isSuccess(response: Exchange): response is Exchange & { answered: true } {
+  return response.answered && response.status >= 200 && response.status <= 299;
 }
 
 /** The parsed JSON body of a 2xx response; undefined when the status or the body is different. */
-function valueOf(answer: Exchange): unknown {
-  return isSuccess(answer) && answer.body !== null ? jsonOf(answer.body.toString('utf8')) : undefined;
+function valueOf(response: Exchange): unknown {
+  return isSuccess(response) && response.body !== null ? jsonOf(response.body.toString('utf8')) : undefined;
 }
 
-function withoutBody(answer: Exchange): HttpAnswer {
-  if (!answer.answered) return { answered: false, reason: answer.reason };
-  return { answered: true, status: answer.status, latencyMs: answer.latencyMs };
+function withoutBody(response: Exchange): HttpResult {
+  if (!response.answered) return { answered: false, reason: response.reason };
+  return { answered: true, status: response.status, latencyMs: response.latencyMs };
 }
 
 function pathOn(base: URL, pathAndQuery: string): URL {

@@ -117,18 +117,18 @@ async function initialize(url: URL, limits: Limits): Promise<Outcome> {
   } as const;
   const first = await requestEvent(url, options, isReply);
   // Frameworks redirect `/mcp` to `/mcp/`, and MCP clients follow.
-  const moved = redirectOf(first.answer, url);
-  const { answer, found } = moved === null ? first : await requestEvent(moved, options, isReply);
-  const outcome = found ? ({ isMcp: true } as const) : outcomeOf(answer);
-  if (outcome.isMcp) await endSession(moved ?? url, answer, limits);
+  const moved = redirectOf(first.response, url);
+  const { response, found } = moved === null ? first : await requestEvent(moved, options, isReply);
+  const outcome = found ? ({ isMcp: true } as const) : outcomeOf(response);
+  if (outcome.isMcp) await endSession(moved ?? url, response, limits);
   return outcome;
 }
 
 /** HTTP+SSE: the server opens an event stream whose first event contains the URL for messages. */
 async function listen(url: URL, limits: Limits): Promise<Outcome> {
   const options = { ...limits, maxBytes: MAX_BYTES, headers: { accept: EVENT_STREAM } };
-  const { answer, found } = await requestEvent(url, options, (_data, event) => event === 'endpoint');
-  return found ? { isMcp: true } : outcomeOf(answer);
+  const { response, found } = await requestEvent(url, options, (_data, event) => event === 'endpoint');
+  return found ? { isMcp: true } : outcomeOf(response);
 }
 
 /** Reads an event stream up to the first wanted event, any other response to its end. */
@@ -136,32 +136,32 @@ async function requestEvent(
   url: URL,
   options: ExchangeOptions,
   isWanted: (data: string, event: string | null) => boolean,
-): Promise<{ answer: Exchange; found: boolean }> {
+): Promise<{ response: Exchange; found: boolean }> {
   let found = false;
   const decoder = new TextDecoder();
   const onData = (data: string, event: string | null): void => void (found ||= isWanted(data, event));
   const events = new StreamReader(SSE, { onData }, MAX_BYTES);
-  const answer = await exchange(url, {
+  const response = await exchange(url, {
     ...options,
     isEnough: (chunk, headers) => {
       if (typeOf(headers) === EVENT_STREAM) events.write(decoder.decode(chunk, { stream: true }));
       return found;
     },
   });
-  return { answer, found: found && answer.answered && isSuccess(answer.status) };
+  return { response, found: found && response.answered && isSuccess(response.status) };
 }
 
 /** The target of a redirect to the same origin that keeps the method; else null. */
-function redirectOf(answer: Exchange, from: URL): URL | null {
-  if (!answer.answered || (answer.status !== 307 && answer.status !== 308)) return null;
-  const to = URL.parse(answer.headers.location ?? '', from.href);
+function redirectOf(response: Exchange, from: URL): URL | null {
+  if (!response.answered || (response.status !== 307 && response.status !== 308)) return null;
+  const to = URL.parse(response.headers.location ?? '', from.href);
   return to?.origin === from.origin ? to : null;
 }
 
-function outcomeOf(answer: Exchange): Outcome {
+function outcomeOf(response: Exchange): Outcome {
   const none = { isMcp: false, answered: true, isThere: false } as const;
-  if (!answer.answered) return { ...answer, ...none, answered: false };
-  const { status, headers, body } = answer;
+  if (!response.answered) return { ...response, ...none, answered: false };
+  const { status, headers, body } = response;
   if (status === 401 || status === 403 || status === 429) return { isMcp: true };
   if (status >= 500) return { ...none, reason: `the server responded with ${status}` };
   if (status >= 300 && status <= 399)
@@ -187,8 +187,8 @@ function isReply(text: string): boolean {
 const METHOD_NOT_FOUND = -32601;
 
 /** An MCP server keeps each session until the client deletes it. */
-async function endSession(url: URL, answer: Exchange, limits: Limits): Promise<void> {
-  const id = answer.answered ? answer.headers['mcp-session-id'] : undefined;
+async function endSession(url: URL, response: Exchange, limits: Limits): Promise<void> {
+  const id = response.answered ? response.headers['mcp-session-id'] : undefined;
   if (typeof id !== 'string') return;
   await exchange(url, {
     ...limits,

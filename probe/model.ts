@@ -70,8 +70,8 @@ async function callApi(vendor: Vendor, key: string, probe: ModelProbe): Promise<
   }
 }
 
-function reachOf(vendor: Vendor, answer: { status: number; latencyMs: number; provider: string }): Reach {
-  const { status, latencyMs, provider } = answer;
+function reachOf(vendor: Vendor, response: { status: number; latencyMs: number; provider: string }): Reach {
+  const { status, latencyMs, provider } = response;
   if (status === 401 || status === 403 || vendor.rejected.includes(status))
     return { state: 'unreachable', reason: `the key was rejected: ${provider} responded with ${status}` };
   if (status >= 500) return { state: 'unreachable', reason: `${provider} responded with ${status}` };

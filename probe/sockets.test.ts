@@ -124,7 +124,7 @@ describe('an HTTP response', () => {
     using timers = holdTimers();
     const port = await servers.http((_request, response) => void response.write('.'));
     let chunks = 0;
-    const answer = exchange(new URL(`http://127.0.0.1:${port}/`), {
+    const response = exchange(new URL(`http://127.0.0.1:${port}/`), {
       maxBytes: MAX,
       timeoutMs: 300,
       isEnough: () => {
@@ -134,7 +134,7 @@ describe('an HTTP response', () => {
     });
     await until(() => chunks > 0, 'the first chunk');
     await timers.pass(300);
-    expect(await answer).toMatchObject(answered(200, null) as object);
+    expect(await response).toMatchObject(answered(200, null) as object);
   });
 
   test('is returned after its head when no body is requested', async () => {
@@ -194,8 +194,8 @@ describe('an HTTP response', () => {
     ['during the request', AbortSignal.timeout(30)],
   ])('that is aborted %s counts as unanswered', async (_name, signal) => {
     const port = await servers.tcp(() => undefined);
-    const answer = await exchange(new URL(`http://127.0.0.1:${port}/`), { signal });
-    expect({ ...answer, connectedMs: undefined }).toEqual({
+    const response = await exchange(new URL(`http://127.0.0.1:${port}/`), { signal });
+    expect({ ...response, connectedMs: undefined }).toEqual({
       answered: false,
       reason: 'the probe was aborted',
       body: null,
@@ -224,20 +224,20 @@ describe("a probe of the agent's port", () => {
     totalCalls: 0,
   };
   const agent =
-    (answers: Record<string, string>): RequestListener =>
+    (responses: Record<string, string>): RequestListener =>
     (request, response) => {
-      const body = answers[request.url ?? ''];
+      const body = responses[request.url ?? ''];
       response.writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(body);
     };
   const url = (port: number, path = ''): URL => new URL(`http://127.0.0.1:${port}${path}`);
   const reachable = { state: 'reachable', latencyMs };
   const is = (status: number): object => ({ answered: true, status, latencyMs });
-  const health = (answer: object): object => ({ ...answer, path: '/health' });
-  const capabilities = (answer: object, tools: string[] | null = null, isHtml = false): object => ({
-    ...answer,
+  const health = (response: object): object => ({ ...response, path: '/health' });
+  const capabilities = (response: object, tools: string[] | null = null, isHtml = false): object => ({
+    ...response,
     ...{ path: '/capabilities', isHtml, tools },
   });
-  const noCard = (answer: object): object => ({ ...answer, isCard: false, tools: null });
+  const noCard = (response: object): object => ({ ...response, isCard: false, tools: null });
 
   test('returns all facts of an agent with all endpoints under a base path', async () => {
     const port = await servers.http(

@@ -26,7 +26,7 @@ export interface TcpReachOptions {
 }
 
 /** Maximum bytes read of a response. */
-const MAX_ANSWER_BYTES = 16 * 1024;
+const MAX_RESPONSE_BYTES = 16 * 1024;
 
 /** Whether a TCP connection can be established and, with `ping`, whether the server responds. Never rejects. */
 export function tcpReach(host: string, port: number, options: TcpReachOptions = {}): Promise<Reach> {
@@ -82,7 +82,7 @@ function sendPing(
     const result = ping.judge(received);
     if (result?.ok === true) end.reached();
     else if (result !== null) end.fail(result.reason);
-    else if (received.length > MAX_ANSWER_BYTES) end.fail('the response is too long');
+    else if (received.length > MAX_RESPONSE_BYTES) end.fail('the response is too long');
   });
   socket.once('close', () => end.fail('connection closed without a response'));
 }

@@ -1,5 +1,5 @@
 import { modelCheckId, reachTargets } from '../facts/declared.ts';
-import { AGENT_CARD_PATH, type EndpointAnswer, type Facts } from '../facts/facts.ts';
+import { AGENT_CARD_PATH, type EndpointResult, type Facts } from '../facts/facts.ts';
 import type { ReportSource, CheckCategory } from '../shapes/values.ts';
 import type { HealthReport, Check } from '../shapes/health.ts';
 import { type Manifest, DEFAULT_PATHS } from '../manifest/manifest.ts';
@@ -88,7 +88,7 @@ function endpointsOf({ health, capabilities, agentCard }: ExploredFacts): Explor
   };
 }
 
-function endpointOf(response: EndpointAnswer, defaultPath: string, responseNote?: string): ExploredEndpoint {
+function endpointOf(response: EndpointResult, defaultPath: string, responseNote?: string): ExploredEndpoint {
   const notProbed =
     response.unresolved === undefined ? [] : [`the declared path was not probed: ${response.unresolved}`];
   const notes = [...notProbed, ...(responseNote === undefined ? [] : [responseNote])];

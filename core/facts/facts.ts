@@ -10,7 +10,7 @@ export type Reach =
   | { state: 'unknown'; reason: string };
 
 /** The result of one GET to the upstream: the status, or the reason why there was no response. */
-export type HttpAnswer =
+export type HttpResult =
   | { answered: true; status: number; latencyMs: number }
   | { answered: false; reason: string };
 
@@ -18,7 +18,7 @@ export type HttpAnswer =
 export const AGENT_CARD_PATH = '/.well-known/agent-card.json';
 
 /** The result of a GET to an endpoint whose path the manifest may declare. */
-export type EndpointAnswer = HttpAnswer & {
+export type EndpointResult = HttpResult & {
   /** The path that was probed; absent: the default path. */
   path?: string;
   /** Why the default path was probed instead of the declared path. */
@@ -26,10 +26,10 @@ export type EndpointAnswer = HttpAnswer & {
 };
 
 /** `tools`: the names that the response lists; null: the response has no list of tools. */
-export type CapabilitiesAnswer = EndpointAnswer & { tools?: readonly string[] | null; isHtml?: boolean };
+export type CapabilitiesResult = EndpointResult & { tools?: readonly string[] | null; isHtml?: boolean };
 
 /** `isCard`: the response is a JSON object with a 2xx status; `tools`: the ids of its skills, null if it lists none. */
-export type AgentCardAnswer = HttpAnswer & { isCard: boolean; tools: readonly string[] | null };
+export type AgentCardResult = HttpResult & { isCard: boolean; tools: readonly string[] | null };
 
 /** What the sidecar knows about the environment of the agent. */
 export type EnvironmentFacts =
@@ -76,11 +76,11 @@ export interface Facts {
   /** Whether the agent's port responds at all. null: no upstream (reporter, CLI), so there is no check. */
   upstream: Reach | null;
   /** Upstream `GET /health`, or `spec.api.healthEndpoint`; null: not probed, which is not an issue. */
-  health: EndpointAnswer | null;
+  health: EndpointResult | null;
   /** Upstream `GET /capabilities`, or `spec.api.capabilitiesEndpoint`; null: not probed. */
-  capabilities: CapabilitiesAnswer | null;
+  capabilities: CapabilitiesResult | null;
   /** Upstream `GET /.well-known/agent-card.json`; null or absent: not probed. */
-  agentCard?: AgentCardAnswer | null;
+  agentCard?: AgentCardResult | null;
   /** The agent's tool registry, known only to the reporter. null: the reporter has no registry; absent: not a reporter. */
   registeredTools?: ReadonlySet<string> | null;
   environment: EnvironmentFacts;

@@ -4,7 +4,7 @@ import type { CheckStatus } from '../facts/check.ts';
 import type { Check } from '../shapes/health.ts';
 import { NOON, aManifest, someFacts } from '../../testing/fleet/facts.ts';
 import fc from '../../testing/random/properties.ts';
-import type { Facts, HttpAnswer } from '../facts/facts.ts';
+import type { Facts, HttpResult } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import { align } from './align.ts';
 import { assess } from './assess.ts';
@@ -17,7 +17,7 @@ import { REPORTER_RULES } from './reporter-rules.ts';
 
 const PII = { guardrails: { input: [{ type: 'pii-detector' as const }] } };
 const DATASET = { evaluation: { datasets: [{ name: 'golden', path: 'golden.jsonl' }] } };
-const REFUSED: HttpAnswer = { answered: false, reason: 'connection refused' };
+const REFUSED: HttpResult = { answered: false, reason: 'connection refused' };
 const DEAD: Partial<Facts> = {
   upstream: { state: 'unreachable', reason: 'connection refused' },
   health: REFUSED,
@@ -72,12 +72,12 @@ describe('worked examples', () => {
 });
 
 describe('endpoints', () => {
-  const answer = (status: number): HttpAnswer => ({ answered: true, status, latencyMs: 1 });
+  const response = (status: number): HttpResult => ({ answered: true, status, latencyMs: 1 });
   test.each<[string, Partial<Facts>, string]>([
-    ['accepts health status 204', { health: answer(204) }, '100 A'],
-    ['rejects health status 302', { health: answer(302) }, '80 B, high healthcheckable'],
-    ['rejects health status 503', { health: answer(503) }, '80 B, high healthcheckable'],
-    ['rejects capabilities status 404', { capabilities: answer(404) }, '90 A, medium discoverable'],
+    ['accepts health status 204', { health: response(204) }, '100 A'],
+    ['rejects health status 302', { health: response(302) }, '80 B, high healthcheckable'],
+    ['rejects health status 503', { health: response(503) }, '80 B, high healthcheckable'],
+    ['rejects capabilities status 404', { capabilities: response(404) }, '90 A, medium discoverable'],
     [
       'finds nothing for endpoints that were not probed',
       { upstream: null, health: null, capabilities: null },
@@ -85,14 +85,14 @@ describe('endpoints', () => {
     ],
     [
       'treats an empty list of tools as a list',
-      { capabilities: { ...answer(200), tools: [] } },
+      { capabilities: { ...response(200), tools: [] } },
       '90 A, medium discoverable.search',
     ],
-    ['finds nothing for a listed tool', { capabilities: { ...answer(200), tools: ['search'] } }, '100 A'],
-    ['finds nothing without a list of tools', { capabilities: { ...answer(200), tools: null } }, '100 A'],
+    ['finds nothing for a listed tool', { capabilities: { ...response(200), tools: ['search'] } }, '100 A'],
+    ['finds nothing without a list of tools', { capabilities: { ...response(200), tools: null } }, '100 A'],
     [
       'ignores a list with an error status',
-      { capabilities: { ...answer(500), tools: [] } },
+      { capabilities: { ...response(500), tools: [] } },
       '90 A, medium discoverable',
     ],
   ])('%s', (_name, facts, expected) => {
@@ -451,16 +451,16 @@ describe('properties', () => {
     severity: fc.constant('info' as const),
     message: fc.string(),
   });
-  const answer = fc.oneof(
+  const response = fc.oneof(
     fc.constant(REFUSED),
     fc
       .integer({ min: 100, max: 599 })
-      .map((code): HttpAnswer => ({ answered: true, status: code, latencyMs: 1 })),
+      .map((code): HttpResult => ({ answered: true, status: code, latencyMs: 1 })),
   );
   const facts = fc.record({
     agentReport: fc.option(fc.record({ checks: fc.array(check, { maxLength: 20 }) })),
-    health: fc.option(answer),
-    capabilities: fc.option(answer),
+    health: fc.option(response),
+    capabilities: fc.option(response),
     invalidReport: fc.option(fc.constant({ field: 'status', reason: 'must be a string' })),
     policy: fc.oneof(
       fc.constant({ state: 'not-loaded' as const }),

@@ -2,14 +2,14 @@ import { describe, expect, test } from '@jest/globals';
 import type { CheckStatus } from '../facts/check.ts';
 import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
 import fc from '../../testing/random/properties.ts';
-import type { Facts, HttpAnswer } from '../facts/facts.ts';
+import type { Facts, HttpResult } from '../facts/facts.ts';
 import { assess } from './assess.ts';
 
 /** The contract's statements about the score. Test names quote the contract. */
 
 const PII = { guardrails: { input: [{ type: 'pii-detector' as const }] } };
 const MODEL = 'model:openai/gpt-4o';
-const NO_ANSWER: HttpAnswer = { answered: false, reason: 'connection refused' };
+const NO_RESPONSE: HttpResult = { answered: false, reason: 'connection refused' };
 
 const verdict = (spec: object, facts: Partial<Facts>): [number, string, string[]] => {
   const { score, grade, issues } = assess(aManifest(spec), someFacts(facts));
@@ -20,22 +20,22 @@ describe('Scoring (manifest-static)', () => {
   test.each<[string, Partial<Facts>, number, string, string[]]>([
     ['the score starts at 100', {}, 100, 'A', []],
     [
-      '20 points are deducted for healthcheckable: GET /health gets no answer',
-      { health: NO_ANSWER },
+      '20 points are deducted for healthcheckable: GET /health gets no response',
+      { health: NO_RESPONSE },
       80,
       'B',
       ['high healthcheckable'],
     ],
     [
-      '10 for discoverable: GET /capabilities gets no answer',
-      { capabilities: NO_ANSWER },
+      '10 for discoverable: GET /capabilities gets no response',
+      { capabilities: NO_RESPONSE },
       90,
       'A',
       ['medium discoverable'],
     ],
     [
       'Maximum score without those endpoints is 70 (grade C)',
-      { health: NO_ANSWER, capabilities: NO_ANSWER },
+      { health: NO_RESPONSE, capabilities: NO_RESPONSE },
       70,
       'C',
       ['high healthcheckable', 'medium discoverable'],
@@ -44,12 +44,12 @@ describe('Scoring (manifest-static)', () => {
     expect(verdict(PII, facts)).toEqual(expected);
   });
 
-  const someAnswer = fc.option(
+  const someResult = fc.option(
     fc.oneof(
-      fc.constant(NO_ANSWER),
+      fc.constant(NO_RESPONSE),
       fc
         .integer({ min: 100, max: 599 })
-        .map((status): HttpAnswer => ({ answered: true, status, latencyMs: 1 })),
+        .map((status): HttpResult => ({ answered: true, status, latencyMs: 1 })),
     ),
   );
   const someSpec = fc.record(
@@ -67,7 +67,7 @@ describe('Scoring (manifest-static)', () => {
 
   test('Grade F is reachable only in agent-sdk mode', () => {
     fc.assert(
-      fc.property(someSpec, someAnswer, someAnswer, fc.boolean(), (spec, health, capabilities, isInvalid) => {
+      fc.property(someSpec, someResult, someResult, fc.boolean(), (spec, health, capabilities, isInvalid) => {
         const invalidReport = isInvalid ? { field: 'status', reason: 'must be a string' } : null;
         const listed = capabilities === null ? null : { ...capabilities, tools: [] };
         const [score, grade] = verdict(spec, { health, capabilities: listed, invalidReport });
@@ -85,7 +85,7 @@ describe('Scoring (manifest-static)', () => {
   test('Manifest-static score ceiling: 70 for any manifest, without those endpoints', () => {
     fc.assert(
       fc.property(someSpec, (spec) => {
-        expect(verdict(spec, { health: NO_ANSWER, capabilities: NO_ANSWER })[0]).toBeLessThanOrEqual(70);
+        expect(verdict(spec, { health: NO_RESPONSE, capabilities: NO_RESPONSE })[0]).toBeLessThanOrEqual(70);
       }),
     );
   });
@@ -105,7 +105,7 @@ describe('Model check to issue mapping (agent-sdk mode)', () => {
 test('Agents graded D or F have a non-empty issues array; every issue has property, severity and a description', () => {
   const { grade, issues } = assess(
     aManifest({ evaluation: { datasets: [{ name: 'golden', path: 'golden.jsonl' }] } }),
-    someFacts({ health: NO_ANSWER, capabilities: NO_ANSWER }),
+    someFacts({ health: NO_RESPONSE, capabilities: NO_RESPONSE }),
   );
   expect([grade, issues.length]).toEqual(['D', 4]);
   for (const issue of issues)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
-import type { AgentCardAnswer, Facts } from '../facts/facts.ts';
+import type { AgentCardResult, Facts } from '../facts/facts.ts';
 import type { Api } from '../manifest/manifest.ts';
 import { align } from './align.ts';
 import { assess } from './assess.ts';
@@ -9,8 +9,8 @@ const PII = { guardrails: { input: [{ type: 'pii-detector' as const }] } };
 const ok = { answered: true, status: 200, latencyMs: 1 } as const;
 const gone = { answered: true, status: 404, latencyMs: 1 } as const;
 const none = { answered: false, reason: 'connection refused' } as const;
-const aCard = (tools: string[] | null = null): AgentCardAnswer => ({ ...ok, isCard: true, tools });
-const noCard: AgentCardAnswer = { ...gone, isCard: false, tools: null };
+const aCard = (tools: string[] | null = null): AgentCardResult => ({ ...ok, isCard: true, tools });
+const noCard: AgentCardResult = { ...gone, isCard: false, tools: null };
 
 const found = (facts: Partial<Facts>, api: Api = {}): { texts: string[]; gaps: unknown[] } => {
   const manifest = aManifest({ ...PII, api });

@@ -1,6 +1,6 @@
 import { DEFAULT_PATHS } from '../manifest/manifest.ts';
 import { MAX_NAME_LENGTH } from '../untrusted/reported-name.ts';
-import { AGENT_CARD_PATH, type EndpointAnswer, type Facts } from '../facts/facts.ts';
+import { AGENT_CARD_PATH, type EndpointResult, type Facts } from '../facts/facts.ts';
 import { cut } from '../untrusted/fields.ts';
 import type { GapRule, RuleFinding } from './finding.ts';
 
@@ -82,22 +82,22 @@ function listOf({ capabilities, agentCard }: Facts): { path: string; tools: read
   return null;
 }
 
-function isSuccess(answer: EndpointAnswer): boolean {
-  return answer.answered && answer.status >= 200 && answer.status <= 299;
+function isSuccess(response: EndpointResult): boolean {
+  return response.answered && response.status >= 200 && response.status <= 299;
 }
 
-function outcomeOf(answer: EndpointAnswer): string {
-  return answer.answered ? `returned ${answer.status}` : `failed (${answer.reason})`;
+function outcomeOf(response: EndpointResult): string {
+  return response.answered ? `returned ${response.status}` : `failed (${response.reason})`;
 }
 
-function missing(answer: EndpointAnswer, finding: RuleFinding): RuleFinding {
+function missing(response: EndpointResult, finding: RuleFinding): RuleFinding {
   const notProbed =
-    answer.unresolved === undefined
+    response.unresolved === undefined
       ? ''
-      : ` The path that ${finding.field} declares was not probed: ${answer.unresolved}.`;
+      : ` The path that ${finding.field} declares was not probed: ${response.unresolved}.`;
   return {
     ...finding,
     description: finding.description + notProbed,
-    observed: answer.answered ? `HTTP ${answer.status}` : null,
+    observed: response.answered ? `HTTP ${response.status}` : null,
   };
 }

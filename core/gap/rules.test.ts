@@ -3,7 +3,7 @@ import { misbehavingEgress, someEgress } from '../../testing/fleet/egress-facts.
 import type { CheckStatus } from '../facts/check.ts';
 import type { Check } from '../shapes/health.ts';
 import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
-import type { Facts, HttpAnswer } from '../facts/facts.ts';
+import type { Facts, HttpResult } from '../facts/facts.ts';
 import { check } from '../health/check.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import type { GapRule } from './finding.ts';
@@ -11,7 +11,7 @@ import { GAP_RULES } from './rules.ts';
 
 type Case = [Partial<ManifestSpec>, Partial<Facts>];
 
-const REFUSED: HttpAnswer = { answered: false, reason: 'connection refused' };
+const REFUSED: HttpResult = { answered: false, reason: 'connection refused' };
 const SPEC: Partial<ManifestSpec> = {
   tools: [{ name: 'search' }],
   memory: { backend: 'redis' },
