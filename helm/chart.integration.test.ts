@@ -8,7 +8,7 @@ import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { OPERATOR_PERMISSIONS } from '../operator/permissions.ts';
 import { installPermissions } from '../authoring/diagnosis/install-permissions.ts';
-import { NO_ANSWER } from '../core/injection/names.ts';
+import { NO_RESPONSE } from '../core/injection/names.ts';
 import { fileVariable, type EnvFields } from '../runtime/env.ts';
 import { INJECTION_FIELDS } from '../runtime/injection-config.ts';
 import { OPERATOR_FIELDS, readConfig as readOperatorConfig } from '../operator/config.ts';
@@ -557,7 +557,7 @@ test('the chart and the package have the same version', () => {
   });
 
   test('the guard reports an unavailable injector with the text that the operator matches', () => {
-    expect(read('helm/agent-compliance/templates/guard.yaml')).toContain(NO_ANSWER);
+    expect(read('helm/agent-compliance/templates/guard.yaml')).toContain(NO_RESPONSE);
   });
 
   test('roles use no wildcards, and name each Secret', async () => {

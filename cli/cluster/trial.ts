@@ -1,6 +1,6 @@
 import { known, notKnown, type Fact, type TrialFacts } from '../../authoring/diagnosis/facts.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
-import { INJECTOR_WEBHOOK, NO_ANSWER, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
+import { INJECTOR_WEBHOOK, NO_RESPONSE, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { KubeResponse, KubeClient } from '../../kube/client.ts';
 import { dryRunPod } from '../../kube/pods.ts';
@@ -38,7 +38,7 @@ export function trialOf(response: KubeResponse<Pod>, { namespace, guard }: Trial
     return notKnown(`missing permission: create pods in ${namespace} (as a dry run)`);
   if (status !== 422 && !/denied|PodSecurity|quota|webhook/.test(message))
     return notKnown(`cannot create a test pod in ${namespace}: ${message}`);
-  const noAnswer = message.includes(NO_ANSWER);
+  const noAnswer = message.includes(NO_RESPONSE);
   return known({ outcome: 'refused', by: rejectedBy(message, guard), message, noAnswer });
 }
 

@@ -1,5 +1,5 @@
 import { LANE_USAGE, type AuditEntry, type BehavioralEvent } from './audit-entry.ts';
-import { totalOf } from '../usage/answer-usage.ts';
+import { totalOf } from '../usage/response-usage.ts';
 import type { CallSum, RingUsageReport } from '../shapes/sidecar-reports.ts';
 import type { ModelCall } from '../usage/usage.ts';
 import type { ModelUsage } from '../shapes/usage.ts';

@@ -28,11 +28,11 @@ export interface Attribution {
   lanes?: readonly string[];
 }
 
-/** How long an address counts after it was last in an answer. Clients keep connections and answers for a while. */
+/** How long an address counts after it was last in a response. Clients keep connections and responses for a while. */
 const EXPIRY_MS = 3_600_000;
 /** Of an upstream of a lane: longer than its findings are kept, which would lose the lane. */
 const LANE_EXPIRY_MS = 25 * EXPIRY_MS;
-/** Some hosts answer with other addresses each time. */
+/** Some hosts resolve to other addresses each time. */
 const MAX_ADDRESSES_PER_HOST = 256;
 const MAX_HOSTS = 1_000;
 

@@ -77,7 +77,7 @@ function groupsOf(side: string): number[] | null {
 }
 
 /**
- * The network that a provider usually uses for one service: /24 of an IPv4 address, /48 of an IPv6 address. The answers of
+ * The network that a provider usually uses for one service: /24 of an IPv4 address, /48 of an IPv6 address. The responses of
  * a DNS server for one name, at different times, are often in one of them.
  */
 export function neighbourhoodOf({ family, words }: SocketAddress): string {

@@ -324,7 +324,7 @@ describe('the attribution of an address', () => {
     expect(attribute('198.51.100.1')).toEqual({ verdict: 'unknown', name: 'api.vendor.example' });
   });
 
-  test('is forgotten an hour after the last answer', () => {
+  test('is forgotten an hour after the last response', () => {
     expect(attribute('203.0.113.10', 3_599_999).verdict).toBe('expected');
     expect(attribute('203.0.113.10', 3_600_000).verdict).toBe('undeclared');
     book.learned('api.example', ['203.0.113.10'], 3_600_000);

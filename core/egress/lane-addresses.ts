@@ -21,7 +21,7 @@ export function mcpUpstreamPath(upstream: URL, rest: string): string {
 
 /**
  * The path at the lane for an address that the upstream sends, such as the target of a redirect. null: the address is not at the
- * upstream. `base`: path and query at the upstream of the request that the upstream answers.
+ * upstream. `base`: path and query at the upstream of the request that the upstream responds to.
  */
 export function addressOnLane(lane: Lane, address: string, base: string): string | null {
   const url = URL.parse(address.trim(), lane.upstream.origin + base);

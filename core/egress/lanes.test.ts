@@ -140,7 +140,7 @@ test.each(CASES)('lane $lane to $upstream: $target is $path', ({ lane, upstream,
   });
 });
 
-test('the path has the model and whether the answer is a stream', () => {
+test('the path has the model and whether the response is a stream', () => {
   const lanes = lanesOf('gemini=https://a,azure=https://a,vertex=https://a');
   const of = (target: string) => routeOf(lanes, 'POST', target);
   expect(of('/gemini/v1beta/models/g-2:streamGenerateContent?alt=sse')).toMatchObject({

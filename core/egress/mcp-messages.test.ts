@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { mcpDenial, readMcpAnswers, readMcpRequest, type McpRequest } from './mcp-messages.ts';
+import { mcpDenial, readMcpResponses, readMcpRequest, type McpRequest } from './mcp-messages.ts';
 import { mcpUpstreamPath } from './lane-addresses.ts';
 
 const call = (id: number | string | undefined, name: unknown, args: unknown = { path: '/a' }) => ({
@@ -140,8 +140,8 @@ test.each([
   ['a request of the server', { jsonrpc: '2.0', id: 3, method: 'sampling/createMessage' }, []],
   ['a notification', { jsonrpc: '2.0', method: 'notifications/progress' }, []],
   ['something else', 'text', []],
-])('the answer %s', (_, body, expected) => {
-  expect(readMcpAnswers(body)).toEqual(expected);
+])('the response %s', (_, body, expected) => {
+  expect(readMcpResponses(body)).toEqual(expected);
 });
 
 describe('a denial', () => {

@@ -17,7 +17,7 @@ export interface McpToolCall {
 
 /** The JSON-RPC messages of one POST of an MCP client. */
 export interface McpRequest {
-  /** The first requests, in their order: a denial answers these. `cursor`: of a list; absent: its first page is requested. */
+  /** The first requests, in their order: a denial responds to these. `cursor`: of a list; absent: its first page is requested. */
   requests: readonly { id: RpcId | ExactNumber; method: string; cursor?: string }[];
   toolCalls: readonly McpToolCall[];
   /** The body is a list of messages, which protocol version 2025-03-26 allows. */
@@ -25,7 +25,7 @@ export interface McpRequest {
 }
 
 /** What one message of an MCP server contains. */
-export type McpAnswer =
+export type McpResponse =
   /** A page of the list of tools. `next`: the cursor of the next page; absent: the list ends. */
   | { kind: 'tools'; id: RpcId; names: readonly string[]; next?: string }
   /** `isError`: the tool failed, or the server rejected the call. */
@@ -96,9 +96,9 @@ function toolCallOf(message: Record<string, unknown>): McpToolCall[] {
 }
 
 /** Reads one message of a server, or the messages of a batch. Requests and notifications of the server are not listed. */
-export function readMcpAnswers(body: unknown): McpAnswer[] {
+export function readMcpResponses(body: unknown): McpResponse[] {
   const messages: unknown[] = Array.isArray(body) ? body.slice(0, MAX_MESSAGES) : [body];
-  return messages.filter(isMessage).flatMap((message): McpAnswer[] => {
+  return messages.filter(isMessage).flatMap((message): McpResponse[] => {
     const id = idOf(message);
     if (id === null || Object.hasOwn(message, 'method')) return [];
     if (isRecord(own(message, 'error'))) return [{ kind: 'result', id, isError: true }];

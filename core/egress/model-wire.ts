@@ -7,7 +7,7 @@ export type { ModelUsage, WireName };
 /** A parsed JSON object from outside. Read its members with `own` (`core/untrusted/fields.ts`). */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** A call, in a model's answer, of a tool that the agent runs. Calls of tools that the vendor runs are not listed. */
+/** A call, in a model's response, of a tool that the agent runs. Calls of tools that the vendor runs are not listed. */
 export interface ToolCall {
   id: string | null;
   /** At most 256 UTF-16 units; longer names are cut. */
@@ -36,9 +36,9 @@ export interface ModelRequest {
   isStateful: boolean;
 }
 
-/** Facts of an answer, including the calls that were removed from it. */
-export interface ModelAnswer {
-  /** null: the protocol has no model in its answers (Cohere), or it was not received. */
+/** Facts of a response, including the calls that were removed from it. */
+export interface ModelResponse {
+  /** null: the protocol has no model in its responses (Cohere), or it was not received. */
   model: string | null;
   /** At most 1,000. */
   toolCalls: ToolCall[];
@@ -48,7 +48,7 @@ export interface ModelAnswer {
   isComplete: boolean;
 }
 
-/** What to do with one tool call of an answer. `hold`: the arguments are needed; asked again with them. */
+/** What to do with one tool call of a response. `hold`: the arguments are needed; asked again with them. */
 export type CallDecision = 'pass' | 'remove' | 'hold';
 
 /**
@@ -76,12 +76,12 @@ export interface ModelWire {
   /** `model` and `isStream`: from the path, where the vendor has them there (Gemini; the model of Azure deployments). */
   readRequest(body: Json, route: { model: string | null; isStream: boolean }): ModelRequest;
   /**
-   * The body with what the lane needs in the answer (chat streams: `stream_options.include_usage`); null: unchanged. The
+   * The body with what the lane needs in the response (chat streams: `stream_options.include_usage`); null: unchanged. The
    * caller must not use it for vendors that reject the option (Mistral, which always sends the usage).
    */
   prepare(body: Json): { body: Json; addedUsage: boolean } | null;
-  readAnswer(body: Json): ModelAnswer;
-  /** The answer without the calls for which `judge` is not `pass`; null: none is removed. `message` replaces the last call. */
+  readResponse(body: Json): ModelResponse;
+  /** The response without the calls for which `judge` is not `pass`; null: none is removed. `message` replaces the last call. */
   strip(body: Json, judge: JudgeCall, message: string): { body: Json; removed: ToolCall[] } | null;
   /** For one stream. */
   createFilter(options: FilterOptions): StreamFilter;
@@ -131,6 +131,6 @@ export interface StreamFilter {
   release(): readonly Frame[];
   /** Frames that were held when the stream ended. */
   end(): readonly Frame[];
-  readonly answer: ModelAnswer;
+  readonly response: ModelResponse;
   readonly removed: readonly ToolCall[];
 }

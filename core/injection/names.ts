@@ -45,7 +45,7 @@ export const PROXY_PORT_NAME = 'platform-proxy';
 export const CONTROL_PORT_NAME = 'platform-ctl';
 
 /** The part of the guard's message that reports an unavailable injector. A test compares it with the chart. */
-export const NO_ANSWER = 'the injector did not answer';
+export const NO_RESPONSE = 'the injector did not answer';
 /** The name of the chart's webhook in rejections by the API server. */
 export const INJECTOR_WEBHOOK = 'pod.inject.platform.io';
 

@@ -22,7 +22,7 @@ const tokenMembers = {
   reasoningTokens: count('Part of completionTokens.'),
 };
 
-/** Tokens of one answer. Cached and written tokens are parts of the prompt, reasoning tokens of the completion. */
+/** Tokens of one response. Cached and written tokens are parts of the prompt, reasoning tokens of the completion. */
 export interface ModelUsage extends ObjectOf<typeof tokenMembers> {}
 
 const PRICE_DATE = 'Day of the default price. Absent with costUsd: the manifest declares the price.';

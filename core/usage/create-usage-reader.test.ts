@@ -3,17 +3,17 @@ import { describe, expect, test } from '@jest/globals';
 import fc from '../../testing/random/properties.ts';
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import { decodeBody } from '../../sidecar/usage/decode-body.ts';
-import { MAX_READ_BYTES } from './answer-form.ts';
-import { requestUsageOf } from './answer-usage.ts';
-import { createUsageReader, type AnswerHead } from './create-usage-reader.ts';
+import { MAX_READ_BYTES } from './response-form.ts';
+import { requestUsageOf } from './response-usage.ts';
+import { createUsageReader, type UsageHead } from './create-usage-reader.ts';
 import type { RequestUsage } from './usage.ts';
 
-const JSON_HEAD: AnswerHead = {
+const JSON_HEAD: UsageHead = {
   statusCode: 200,
   contentType: 'application/json',
   path: '/v1/chat/completions',
 };
-const STREAM_HEAD: AnswerHead = { ...JSON_HEAD, contentType: 'text/event-stream; charset=utf-8' };
+const STREAM_HEAD: UsageHead = { ...JSON_HEAD, contentType: 'text/event-stream; charset=utf-8' };
 
 const NO_USAGE = { unavailable: 'response without readable usage on the declared chat path' };
 
@@ -23,7 +23,7 @@ const LETTERS = createHash('shake256', { outputLength: 512 * 1024 })
   .digest('hex');
 const noise = (length: number): string => LETTERS.repeat(Math.ceil(length / LETTERS.length)).slice(0, length);
 
-function read(head: AnswerHead, body: string | Uint8Array, pieceLength = 7): RequestUsage | null {
+function read(head: UsageHead, body: string | Uint8Array, pieceLength = 7): RequestUsage | null {
   const reader = createUsageReader(head, decodeBody);
   const bytes = Buffer.from(body);
   for (let at = 0; at < bytes.length; at += pieceLength) reader.write(bytes.subarray(at, at + pieceLength));
@@ -62,7 +62,7 @@ describe('a JSON response', () => {
     expect(read(JSON_HEAD, COMPLETION, length)).toEqual(COUNTED);
   });
 
-  test.each<[string, Partial<AnswerHead>, string, RequestUsage | null]>([
+  test.each<[string, Partial<UsageHead>, string, RequestUsage | null]>([
     ['with a vendor content type', { contentType: 'application/vnd.x+json' }, COMPLETION, COUNTED],
     ['with content-encoding identity', { contentEncoding: 'identity' }, COMPLETION, COUNTED],
     ['with an error status', { statusCode: 500 }, COMPLETION, null],
@@ -142,7 +142,7 @@ describe('a JSON response', () => {
       expect(read({ statusCode: 200, contentType, path: '/export' }, body, 65_536)).toEqual(expected);
   });
 
-  test.each<[Partial<AnswerHead>, boolean]>([
+  test.each<[Partial<UsageHead>, boolean]>([
     [{}, true],
     [{ contentEncoding: 'gzip' }, true],
     [{ contentEncoding: 'compress' }, false],
@@ -173,7 +173,7 @@ describe('a JSON response', () => {
     expect([reader.needsBody, reader.keptBytes, reader.end()]).toEqual([false, 0, null]);
   });
 
-  test.each<[string, AnswerHead, string, RequestUsage | null]>([
+  test.each<[string, UsageHead, string, RequestUsage | null]>([
     ['a 2xx response to a POST counts', { statusCode: 200, contentType: 'text/html' }, '<p>Hello', NO_USAGE],
     ['a response without a body counts', { statusCode: 202 }, '', NO_USAGE],
     [
@@ -241,7 +241,7 @@ describe.each<[string, (body: string) => Uint8Array]>([
   const largeStream = Array.from({ length: 2000 }, (_, index) =>
     chunk({ choices: [{ delta: { content: LETTERS.slice(index * 500, index * 500 + 1000) } }] }),
   ).join('');
-  test.each<[string, AnswerHead, string, RequestUsage | null]>([
+  test.each<[string, UsageHead, string, RequestUsage | null]>([
     ['JSON', json, COMPLETION, COUNTED],
     ['a stream', { ...STREAM_HEAD, contentEncoding }, STREAM, COUNTED],
     ['JSON without a content type', { ...json, contentType: undefined }, COMPLETION, COUNTED],

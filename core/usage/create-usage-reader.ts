@@ -5,20 +5,20 @@ import {
   MAX_READ_BYTES,
   mayHoldAnyForm,
   START_BYTES,
-  startsLikeModelAnswer,
+  startsLikeModelResponse,
   usageOfJson,
-  type AnswerForm,
+  type ResponseForm,
   type JsonReading,
   type StreamText,
-} from './answer-form.ts';
-import { TOOL_RESULT } from './answer-usage.ts';
+} from './response-form.ts';
+import { TOOL_RESULT } from './response-usage.ts';
 import { codingOf, type Coding, type Decode } from './coding.ts';
 import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
 import { scopeOf, type AskedFor, type UsageScope } from './usage-scope.ts';
 import type { ParsedUsage } from './usage.ts';
 
 /** The parts of a response head and its request that usage needs. */
-export interface AnswerHead extends AskedFor {
+export interface UsageHead extends AskedFor {
   statusCode: number;
   contentType?: string | undefined;
   contentEncoding?: string | undefined;
@@ -43,7 +43,7 @@ export interface UsageReader {
  * @param createFilter replaced only by tests
  */
 export function createUsageReader(
-  head: AnswerHead,
+  head: UsageHead,
   decode: Decode,
   createFilter: CreateParseFilter = createParseFilter,
 ): UsageReader {
@@ -144,7 +144,7 @@ const KEPT_OF_COMPRESSED = 132 * 1024;
 
 interface KeptBody extends JsonReading {
   /** null: detected from the first bytes of the body. */
-  form: AnswerForm | null;
+  form: ResponseForm | null;
   coding?: { name: Coding; decode: Decode };
 }
 
@@ -226,7 +226,7 @@ function usageOfTooLarge(kept: Uint8Array, { form: named, scope, coding }: KeptB
   const start = coding === undefined ? kept : decodedStart(kept, coding);
   const form = named ?? formOfStart(start);
   if (form === null) return null;
-  return scope.modelPath || startsLikeModelAnswer(form, start) ? TOO_LARGE : null;
+  return scope.modelPath || startsLikeModelResponse(form, start) ? TOO_LARGE : null;
 }
 
 function decodedStart(body: Uint8Array, { name, decode }: NonNullable<KeptBody['coding']>): Uint8Array {

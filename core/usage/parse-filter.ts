@@ -1,7 +1,7 @@
 import { Repetitions, type Repetition } from './repeated-event.ts';
 import { MARKS, READ_TEXTS } from './usage-in-json.ts';
 
-/** Decides which texts of one response are parsed. Most events of a stream contain nothing but a piece of the answer. */
+/** Decides which texts of one response are parsed. Most events of a stream contain nothing but a piece of the text. */
 export interface ParseFilter {
   /** false: the text is not JSON, or adding its value to the usage would change nothing. */
   mustParse(text: string): boolean;
@@ -29,7 +29,7 @@ const REPETITION: Repetition = {
 };
 
 /**
- * The chunks of a chat completion all carry the marks of a model response, and differ only in the text of the answer. A text
+ * The chunks of a chat completion all carry the marks of a model response, and differ only in their text. A text
  * is not parsed if it repeats the last parsed one.
  */
 class RepetitionFilter implements ParseFilter {

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { requestUsageOf } from './answer-usage.ts';
+import { requestUsageOf } from './response-usage.ts';
 import { createUsageReader } from './create-usage-reader.ts';
 
 const DIRECTORY = join(import.meta.dirname, 'samples');

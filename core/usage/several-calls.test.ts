@@ -1,6 +1,6 @@
 // A response of an agent can contain several model calls. Each call counts once in every protocol.
 import { describe, expect, test } from '@jest/globals';
-import { requestUsageOf, UsageCollector } from './answer-usage.ts';
+import { requestUsageOf, UsageCollector } from './response-usage.ts';
 import { CallMemory } from './call-memory.ts';
 import type { ParsedUsage } from './usage.ts';
 

@@ -1,6 +1,6 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
 import { ABOUT, idOf, IDS, MAX_NAME, modelOf, MODELS, runOf } from './call-names.ts';
-import { isFinished, isModelAnswer, isToolResult } from './model-answers.ts';
+import { isFinished, isModelResponse, isToolResult } from './model-responses.ts';
 import { countsOf, type SentCounts, type TokenCounts } from './token-counts.ts';
 
 /** Information about one model call found in one JSON value. */
@@ -68,7 +68,7 @@ export const MARKS: readonly string[] = [
   ...UNHELD_COUNTS,
   // Members of events and of JSON-RPC messages. `response` is also a value of `object`.
   ...['response', 'message_start', 'jsonrpc'],
-  // `isModelAnswer`
+  // `isModelResponse`
   ...['chat.completion', 'chat.completion.chunk', 'text_completion'],
   ...['choices', 'stop_reason', 'response_metadata', 'candidates', 'done'],
 ];
@@ -158,9 +158,9 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): reado
   if (counts === 'sent') return below ?? NO_FINDINGS;
   if (counts === null) {
     if (below !== null) return below;
-    const isAnswer =
-      (around.isRoot && around.depth > 0) || isTool || ((uses & KIND) !== 0 && isModelAnswer(object));
-    if (!isAnswer) return NO_FINDINGS;
+    const isResponse =
+      (around.isRoot && around.depth > 0) || isTool || ((uses & KIND) !== 0 && isModelResponse(object));
+    if (!isResponse) return NO_FINDINGS;
   }
   const found: Finding = {
     id: place.id,

@@ -1,6 +1,6 @@
 import { plainPath } from '../untrusted/plain-path.ts';
 import type { RequestContent } from './request-content.ts';
-import { isToolResult } from './model-answers.ts';
+import { isToolResult } from './model-responses.ts';
 import { wholeResponses } from './whole-responses.ts';
 
 /** The parts of the agent's declared API that usage needs. */

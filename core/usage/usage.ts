@@ -27,7 +27,7 @@ export interface ParsedUsage {
 }
 
 /** Usage of one response, summed over its calls. */
-export interface AnswerUsage extends ModelCall {
+export interface ResponseUsage extends ModelCall {
   /** Present if there are several calls. */
   calls?: readonly ModelCall[];
   /** Number of calls without usage; absent if there are none. */
@@ -35,4 +35,4 @@ export interface AnswerUsage extends ModelCall {
 }
 
 /** Usage of one proxied request, read from its response, or the reason why the usage is unknown. */
-export type RequestUsage = AnswerUsage | { unavailable: string };
+export type RequestUsage = ResponseUsage | { unavailable: string };

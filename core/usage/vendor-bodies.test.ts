@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { WireName } from '../egress/model-wire.ts';
 import { createLineFrames, createSseFrames } from '../egress/sse-frames.ts';
 import { WIRE_OF } from '../egress/wires/wire-of.ts';
-import { requestUsageOf } from './answer-usage.ts';
+import { requestUsageOf } from './response-usage.ts';
 import { createUsageReader } from './create-usage-reader.ts';
 import type { RequestUsage } from './usage.ts';
 
@@ -47,14 +47,14 @@ function onLane(wire: WireName, body: Body): Counts | null {
   const modelWire = WIRE_OF[wire];
   let { usage } = Array.isArray(body)
     ? { usage: null }
-    : modelWire.readAnswer(body as Record<string, unknown>);
+    : modelWire.readResponse(body as Record<string, unknown>);
   if (Array.isArray(body)) {
     const filter = modelWire.createFilter({ judge: () => 'pass', message: '', removeUsage: false });
     const frames = wire === 'ollama' ? createLineFrames() : createSseFrames();
     const bytes = Buffer.from(textOf(body, wire === 'ollama' ? 'lines' : 'sse'));
     for (const frame of [...frames.push(bytes), ...frames.end()]) filter.push(frame);
     filter.end();
-    usage = filter.answer.usage;
+    usage = filter.response.usage;
   }
   if (usage === null) return null;
   const { promptTokens, completionTokens } = usage;

@@ -1,5 +1,5 @@
 import { parseInjected } from '../../core/injection/injected.ts';
-import { CA_ANNOTATION, NO_ANSWER } from '../../core/injection/names.ts';
+import { CA_ANNOTATION, NO_RESPONSE } from '../../core/injection/names.ts';
 import { patchBetween } from '../../core/injection/patch.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { KubeResponse } from '../../kube/client.ts';
@@ -52,7 +52,7 @@ export function resultOf(
 ): CanaryResult {
   if (!response.ok)
     return {
-      outcome: response.message.includes(NO_ANSWER) ? 'no-answer' : 'refused',
+      outcome: response.message.includes(NO_RESPONSE) ? 'no-answer' : 'refused',
       injectorResponded: false,
       message: response.message,
     };

@@ -1,4 +1,4 @@
-import { INJECTOR_WEBHOOK, NO_ANSWER } from '../../core/injection/names.ts';
+import { INJECTOR_WEBHOOK, NO_RESPONSE } from '../../core/injection/names.ts';
 import { isAgentRef } from '../../core/observation/agent-ref.ts';
 import type { StoredEvent } from '../../kube/events.ts';
 import type { ObjectReference } from '../../kube/types.ts';
@@ -38,7 +38,7 @@ export function rejectionOf(event: StoredEvent, guardPolicy: string): Rejection 
     controller: { ...regarding, namespace: regarding.namespace },
     message: text,
     misfit: misfit?.reason ?? null,
-    isInjectorUnavailable: message?.includes(NO_ANSWER) ?? false,
+    isInjectorUnavailable: message?.includes(NO_RESPONSE) ?? false,
   };
 }
 

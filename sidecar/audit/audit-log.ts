@@ -9,7 +9,7 @@ import {
   type DayTotals,
   type TokenPrice,
 } from '../../core/usage/day-totals.ts';
-import { requestUsageOf } from '../../core/usage/answer-usage.ts';
+import { requestUsageOf } from '../../core/usage/response-usage.ts';
 import type { RequestContent } from '../../core/usage/request-content.ts';
 import type { DeclaredApi } from '../../core/usage/usage-scope.ts';
 import { CallMemory } from '../../core/usage/call-memory.ts';

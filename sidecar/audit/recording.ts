@@ -4,11 +4,7 @@ import type { Outcome } from '../../core/shapes/values.ts';
 import type { EventBatch } from '../../core/shapes/events.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { parseBehaviorHeaders, reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
-import {
-  createUsageReader,
-  type AnswerHead,
-  type UsageReader,
-} from '../../core/usage/create-usage-reader.ts';
+import { createUsageReader, type UsageHead, type UsageReader } from '../../core/usage/create-usage-reader.ts';
 import type { RequestContent } from '../../core/usage/request-content.ts';
 import type { DeclaredApi } from '../../core/usage/usage-scope.ts';
 import { lateCallsOf } from '../../core/behavior/entry-usage.ts';
@@ -16,7 +12,7 @@ import type { ModelCall, ParsedUsage, RequestUsage } from '../../core/usage/usag
 import { decodeBody } from '../usage/decode-body.ts';
 
 /** The parts of the response head that are recorded. */
-export interface AnswerFacts extends Pick<AnswerHead, 'statusCode' | 'contentType' | 'contentEncoding'> {
+export interface AnswerFacts extends Pick<UsageHead, 'statusCode' | 'contentType' | 'contentEncoding'> {
   /** The product's own headers by lower-case name. */
   platform: ReadonlyMap<string, string>;
 }

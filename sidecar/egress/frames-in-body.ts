@@ -1,4 +1,4 @@
-import { formatOfStart } from '../../core/egress/answer-format.ts';
+import { formatOfStart } from '../../core/egress/response-format.ts';
 import type { Frame } from '../../core/egress/model-wire.ts';
 import { createLineFrames, createSseFrames } from '../../core/egress/sse-frames.ts';
 import { readJson } from '../../core/egress/wires/exact-json.ts';

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../core/shapes/values.ts';
-import type { AnswerFormat } from '../../core/egress/answer-format.ts';
+import type { ResponseFormat } from '../../core/egress/response-format.ts';
 import type { EgressUsage } from '../../core/shapes/egress-call.ts';
 import type { Frame } from '../../core/egress/model-wire.ts';
 import type { HeaderList } from '../proxy/headers.ts';
@@ -53,7 +53,7 @@ export interface AnswerHead {
   /** Without parameters, in lower case; empty: none. */
   contentType: string;
   /** From the content type or the first bytes of the body; null: not a format that is read. */
-  format: AnswerFormat | null;
+  format: ResponseFormat | null;
 }
 
 /** Why a body passed unread. `route`: unknown route. `size`: too large. `form`: not in the form of the protocol, or coded. */

@@ -25,7 +25,7 @@ import {
   VENDORS,
   type CallWire,
   type Received,
-  type VendorAnswer,
+  type VendorResponse,
 } from '../../testing/sidecar/vendor-streams.ts';
 
 const MIB = 1024 * 1024;
@@ -49,8 +49,8 @@ const TARGETS: Readonly<Record<CallWire, [target: string, stream: string]>> = {
 const WIRES = Object.keys(VENDORS) as CallWire[];
 
 const SEARCH = { name: 'search', input: '{"id":"1"}' };
-const ALLOWED: VendorAnswer = { text: 'Wait.', calls: [SEARCH] };
-const FORBIDDEN: VendorAnswer = {
+const ALLOWED: VendorResponse = { text: 'Wait.', calls: [SEARCH] };
+const FORBIDDEN: VendorResponse = {
   text: 'Wait.',
   calls: [{ name: 'delete_order', input: '{"id":"2"}' }, SEARCH],
 };
@@ -168,7 +168,7 @@ const engineOf = (engine: (() => PolicyEngine) | undefined): EgressRigOptions =>
 
 describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
   describe.each(WIRES)('a body of %s with a picture', (wire) => {
-    const whole = (from: VendorAnswer): string => JSON.stringify(VENDORS[wire].whole(from));
+    const whole = (from: VendorResponse): string => JSON.stringify(VENDORS[wire].whole(from));
 
     test('that is held loses only the forbidden call', async () => {
       await start(engineOf(engine));
@@ -291,7 +291,7 @@ describe.each(WIRES)('in the mode track, %s', (wire) => {
 });
 
 describe.each([false, true])('a coded answer (stream: %s)', (isStream) => {
-  const text = (from: VendorAnswer, picture: string): string =>
+  const text = (from: VendorResponse, picture: string): string =>
     isStream
       ? streamWith(
           VENDORS.responses.stream(from),

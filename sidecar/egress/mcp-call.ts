@@ -5,9 +5,9 @@ import {
   hasOtherSpelling,
   mcpDenial,
   mcpRefusal,
-  readMcpAnswers,
+  readMcpResponses,
   readMcpRequest,
-  type McpAnswer,
+  type McpResponse,
   type McpRequest,
   type McpToolCall,
   type RpcId,
@@ -222,7 +222,7 @@ export class McpCall implements LaneCall {
   }
 
   #read(body: unknown): void {
-    for (const answer of readMcpAnswers(body)) {
+    for (const answer of readMcpResponses(body)) {
       if (answer.kind === 'tools')
         this.facts.toolsOffered = namesOf([...this.facts.toolsOffered, ...answer.names]);
       const sent =
@@ -234,13 +234,13 @@ export class McpCall implements LaneCall {
     }
   }
 
-  #listed(answer: McpAnswer, cursor: string | null | undefined): void {
+  #listed(answer: McpResponse, cursor: string | null | undefined): void {
     const { lane, memory } = this.#options;
     if (answer.kind !== 'tools') return;
     memory.list(lane.name ?? lane.id, { names: answer.names, cursor, next: answer.next });
   }
 
-  #ran(answer: McpAnswer, name: string): void {
+  #ran(answer: McpResponse, name: string): void {
     if (answer.kind === 'result' && answer.isError) return;
     const { lane, memory } = this.#options;
     memory.ran(lane.name ?? lane.id, name);

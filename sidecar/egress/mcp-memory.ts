@@ -1,4 +1,4 @@
-import { MAX_NAME, MAX_TOOLS, type McpAnswer, type RpcId } from '../../core/egress/mcp-messages.ts';
+import { MAX_NAME, MAX_TOOLS, type McpResponse, type RpcId } from '../../core/egress/mcp-messages.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
 
 /** Servers of an MCP lane; more than the number of lanes. */
@@ -19,7 +19,7 @@ interface Stream {
   waiting: Map<RpcId, OnAnswer>;
 }
 
-export type OnAnswer = (answer: McpAnswer) => void;
+export type OnAnswer = (answer: McpResponse) => void;
 
 /** A page of the list of a server's tools. */
 export interface ListedPage {

@@ -1,8 +1,8 @@
 import { toolsOf } from '../../core/egress/model-wire.ts';
-import type { Frame, Json, ModelAnswer, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';
+import type { Frame, Json, ModelResponse, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';
 import { BODY_UNREAD } from '../../core/egress/fail-modes.ts';
 import { exactJson } from '../../core/egress/wires/exact-json.ts';
-import { answerIn, filterList } from '../../core/egress/wires/filter-list.ts';
+import { responseIn, filterList } from '../../core/egress/wires/filter-list.ts';
 import { jsonText } from '../../core/egress/wires/members.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
@@ -34,7 +34,7 @@ import { UsageOption } from './usage-option.ts';
 /** Text for the agent instead of the last forbidden call. */
 const REMOVED = 'The policy of this agent removed the call of a tool.';
 
-const NO_ANSWER: ModelAnswer = { model: null, toolCalls: [], usage: null, isComplete: false };
+const NO_RESPONSE: ModelResponse = { model: null, toolCalls: [], usage: null, isComplete: false };
 
 /** A call of a model. */
 export class ModelCall implements LaneCall {
@@ -47,7 +47,7 @@ export class ModelCall implements LaneCall {
   #decisions: ToolDecisions | null = null;
   #request: ModelRequest | null = null;
   #reserved: Amount | null = null;
-  #answer = NO_ANSWER;
+  #answer = NO_RESPONSE;
   #stream: ModelStream | null = null;
   /** A denial removes calls, and the engine responds later, so decisions must be requested before a filter needs them. */
   #isEngineRemote = false;
@@ -146,7 +146,7 @@ export class ModelCall implements LaneCall {
     // Streams of Gemini that are not server-sent events are a list.
     if (!isRecord(body) && !Array.isArray(body)) return this.#wholeStream(read);
     const answer: Json | readonly unknown[] = isRecord(body) ? body : exactJson(body, text);
-    this.#answer = answerIn(this.#wire, answer);
+    this.#answer = responseIn(this.#wire, answer);
     const decision = isRecord(answer) ? this.#models.evaluateAnswer(answer) : null;
     if (decision === null) return this.#judgeWhole(answer, text);
     const decide = (known: EgressDecision): WholeStep | Promise<WholeStep> =>
@@ -197,7 +197,7 @@ export class ModelCall implements LaneCall {
       this.#options.onUnread('size');
       return this.unreadAnswer();
     }
-    this.#answer = answerIn(this.#wire, body);
+    this.#answer = responseIn(this.#wire, body);
     const decision = isRecord(body) ? this.#models.evaluateAnswer(body) : null;
     if (decision === null) return this.#judgePart();
     const decide = (known: EgressDecision): OwnResponse | null | Promise<OwnResponse | null> =>
@@ -258,7 +258,7 @@ export class ModelCall implements LaneCall {
   }
 
   end({ status, isAborted }: CallEnd): void | Promise<void> {
-    const answer = this.#stream?.answer ?? this.#answer;
+    const answer = this.#stream?.response ?? this.#answer;
     for (const { id, name } of answer.toolCalls) this.#options.names.add(id, name);
     this.facts.toolsCalled = namesIn(answer.toolCalls.map(({ name }) => name));
     const { usage } = answer;

@@ -1,7 +1,7 @@
 import type {
   Frame,
   JudgeCall,
-  ModelAnswer,
+  ModelResponse,
   ModelWire,
   StreamFilter,
   ToolCall,
@@ -36,7 +36,7 @@ export interface ModelStreamOptions {
 
 const END_OF_FRAME = '\n\n';
 
-/** The stream of a model's answer, without the forbidden calls. */
+/** The stream of a model's response, without the forbidden calls. */
 export class ModelStream {
   readonly #options: ModelStreamOptions;
   readonly #filter: StreamFilter;
@@ -62,11 +62,11 @@ export class ModelStream {
     this.#held = options.isFailing ? [] : null;
   }
 
-  get answer(): ModelAnswer {
-    const { answer } = this.#filter;
+  get response(): ModelResponse {
+    const { response } = this.#filter;
     return this.#denied.length === 0
-      ? answer
-      : { ...answer, toolCalls: [...answer.toolCalls, ...this.#denied] };
+      ? response
+      : { ...response, toolCalls: [...response.toolCalls, ...this.#denied] };
   }
 
   get hasRemoved(): boolean {

@@ -1,4 +1,4 @@
-import { formatOfStart, isSseType, type AnswerFormat } from '../../core/egress/answer-format.ts';
+import { formatOfStart, isSseType, type ResponseFormat } from '../../core/egress/response-format.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { HeaderList } from '../proxy/headers.ts';
 import { AnswerBody } from './answer-body.ts';
@@ -102,7 +102,7 @@ export class SniffedAnswer {
 
   #pushStart(
     call: LaneCall,
-    format: AnswerFormat | 'none' | null,
+    format: ResponseFormat | 'none' | null,
     start: Buffer,
   ): AnswerStep | Promise<AnswerStep> {
     const denied = this.#begin(call, format === 'none' ? null : format, start);
@@ -113,7 +113,7 @@ export class SniffedAnswer {
   /** Of a body with the type of events. */
   #pushFirst(
     body: AnswerBody | DecodedBody,
-    format: AnswerFormat | 'none',
+    format: ResponseFormat | 'none',
     start: Buffer,
   ): AnswerStep | Promise<AnswerStep> {
     this.#isUnseen = false;
@@ -125,12 +125,12 @@ export class SniffedAnswer {
   }
 
   /** A stream with several codings is not read event by event. */
-  get #usualFormat(): AnswerFormat {
+  get #usualFormat(): ResponseFormat {
     return isSseType(this.#head.contentType) && this.#limits.codings.length < 2 ? 'sse' : 'json';
   }
 
   /** `none`: it is not read, such as a stream with several codings. null: not known yet. */
-  #formatOf(start: Buffer, isWhole: boolean): AnswerFormat | 'none' | null {
+  #formatOf(start: Buffer, isWhole: boolean): ResponseFormat | 'none' | null {
     const { codings, maxBytes } = this.#limits;
     const decoded = decodedBody(start, codings, maxBytes);
     const coded = decoded === 'too-large' ? this.#usualFormat : formatOfStart(decoded ?? NO_BYTES, isWhole);
@@ -141,7 +141,7 @@ export class SniffedAnswer {
   }
 
   /** Returns the response in place of a body that cannot be read; null: the body passes. */
-  #begin(call: LaneCall, format: AnswerFormat | null, start: Buffer): OwnResponse | null {
+  #begin(call: LaneCall, format: ResponseFormat | null, start: Buffer): OwnResponse | null {
     // A body with several codings is decoded when it is complete, so its lines are read as one document.
     const isWhole = this.#isCoded && this.#limits.codings.length > 1;
     const treatment = call.head({ ...this.#head, ...(isWhole && { contentType: JSON_TYPE }), format });

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../core/shapes/values.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
-import type { JudgeCall, ModelAnswer, ToolCall } from '../../core/egress/model-wire.ts';
+import type { JudgeCall, ModelResponse, ToolCall } from '../../core/egress/model-wire.ts';
 import type { EgressDecision } from '../policy/policy-evaluator.ts';
 import { outcomeOf, strongest, type EgressPolicy } from './egress-policy.ts';
 
@@ -53,7 +53,7 @@ export class ToolDecisions {
   };
 
   /** Begins the evaluation of the calls of an answer. `isComplete`: arguments that are not known were too long. */
-  collectAll({ toolCalls, isComplete }: Pick<ModelAnswer, 'toolCalls' | 'isComplete'>): void {
+  collectAll({ toolCalls, isComplete }: Pick<ModelResponse, 'toolCalls' | 'isComplete'>): void {
     for (const call of toolCalls) {
       const subject = this.#subjectOf(call) ?? (isComplete ? { name: call.name, isInvalid: true } : null);
       if (subject !== null) this.#evaluate(subject);

@@ -1,5 +1,5 @@
 import { isRecord } from '../../core/untrusted/fields.ts';
-import { event, objectsIn, type Json, type ModelAnswer } from '../frameworks/model-answer.ts';
+import { event, objectsIn, type Json, type ModelResponse } from '../frameworks/model-answer.ts';
 import { ANTHROPIC as MESSAGES } from '../frameworks/wire-anthropic.ts';
 import { CHAT as COMPLETIONS } from '../frameworks/wire-chat.ts';
 import { RESPONSES as RESPONSE } from '../frameworks/wire-responses.ts';
@@ -15,9 +15,9 @@ export interface LaneWire {
   toolsOf(body: Json): string[];
   /** Whether a stream for this request has usage; absent: always. */
   statesUsageInStream?: (body: Json) => boolean;
-  whole(answer: ModelAnswer): unknown;
+  whole(answer: ModelResponse): unknown;
   /** Events in wire format. */
-  stream(answer: ModelAnswer): string[];
+  stream(answer: ModelResponse): string[];
 }
 
 export const CHAT: LaneWire = { ...COMPLETIONS, name: 'chat', streamType: 'text/event-stream' };

@@ -1,4 +1,4 @@
-import { event, piecesOf, type ModelAnswer } from '../frameworks/model-answer.ts';
+import { event, piecesOf, type ModelResponse } from '../frameworks/model-answer.ts';
 import { functionsIn, type LaneWire } from './lane-wire.ts';
 
 /** Version 2 of Cohere's chat. */
@@ -50,19 +50,19 @@ export const COHERE: LaneWire = {
   },
 };
 
-const idOf = ({ id }: ModelAnswer): string =>
+const idOf = ({ id }: ModelResponse): string =>
   [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20, 32)].join('-');
 
-const reasonOf = ({ tools }: ModelAnswer): string => (tools.length > 0 ? 'TOOL_CALL' : 'COMPLETE');
+const reasonOf = ({ tools }: ModelResponse): string => (tools.length > 0 ? 'TOOL_CALL' : 'COMPLETE');
 
-const callsOf = ({ id, tools }: ModelAnswer) =>
+const callsOf = ({ id, tools }: ModelResponse) =>
   tools.map(({ name, input }, index) => ({
     id: `${name}_${index}${id.slice(-12)}`,
     type: 'function',
     function: { name, arguments: input },
   }));
 
-const usageOf = ({ promptTokens, completionTokens }: ModelAnswer) => ({
+const usageOf = ({ promptTokens, completionTokens }: ModelResponse) => ({
   billed_units: { input_tokens: promptTokens - 1, output_tokens: completionTokens },
   tokens: { input_tokens: promptTokens, output_tokens: completionTokens },
 });

@@ -4,7 +4,7 @@ import {
   objectsIn,
   piecesOf,
   type Json,
-  type ModelAnswer,
+  type ModelResponse,
 } from '../frameworks/model-answer.ts';
 import type { LaneWire } from './lane-wire.ts';
 
@@ -32,13 +32,13 @@ export const GEMINI: LaneWire = {
 /** Google ends the lines of its events with CR and LF. */
 const event = (data: Json): string => `data: ${JSON.stringify(data)}\r\n\r\n`;
 
-function partsOf({ tools, text }: ModelAnswer): object[] {
+function partsOf({ tools, text }: ModelResponse): object[] {
   if (tools.length === 0) return [{ text }];
   return tools.map(({ name, input }) => ({ functionCall: { name, args: JSON.parse(input) as unknown } }));
 }
 
 function responseOf(
-  { id, model, ...tokens }: ModelAnswer,
+  { id, model, ...tokens }: ModelResponse,
   parts: object[],
   finishReason: string | null,
 ): Json {
@@ -56,7 +56,7 @@ function responseOf(
 const usageOf = ({
   promptTokens,
   completionTokens,
-}: Pick<ModelAnswer, 'promptTokens' | 'completionTokens'>) => ({
+}: Pick<ModelResponse, 'promptTokens' | 'completionTokens'>) => ({
   promptTokenCount: promptTokens,
   candidatesTokenCount: completionTokens - REASONING,
   totalTokenCount: promptTokens + completionTokens,

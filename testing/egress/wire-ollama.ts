@@ -1,4 +1,4 @@
-import { piecesOf, type Json, type ModelAnswer } from '../frameworks/model-answer.ts';
+import { piecesOf, type Json, type ModelResponse } from '../frameworks/model-answer.ts';
 import { functionsIn, type LaneWire } from './lane-wire.ts';
 
 /** Ollama's own chat: a stream is one JSON object per line, and is the default. */
@@ -20,7 +20,7 @@ export const OLLAMA: LaneWire = {
   },
 };
 
-const messageOf = ({ tools, text }: ModelAnswer): Json => ({
+const messageOf = ({ tools, text }: ModelResponse): Json => ({
   role: 'assistant',
   content: text,
   ...(tools.length > 0 && {
@@ -30,14 +30,14 @@ const messageOf = ({ tools, text }: ModelAnswer): Json => ({
   }),
 });
 
-const lineOf = ({ model }: ModelAnswer, message: Json): Json => ({
+const lineOf = ({ model }: ModelResponse, message: Json): Json => ({
   model,
   created_at: '2026-01-01T00:00:00.000000Z',
   message,
   done: false,
 });
 
-const endOf = ({ promptTokens, completionTokens }: ModelAnswer): Json => ({
+const endOf = ({ promptTokens, completionTokens }: ModelResponse): Json => ({
   done: true,
   done_reason: 'stop',
   total_duration: 5_000_000_000,

@@ -19,7 +19,7 @@ export interface Step {
 }
 
 /** One response of the model, independent of a protocol. */
-export interface ModelAnswer extends Step {
+export interface ModelResponse extends Step {
   /** 64 hexadecimal digits. */
   id: string;
   model: string;
@@ -44,9 +44,9 @@ export interface Wire {
   /** Names of the tools that the request offers. */
   toolsOf(body: Json): string[];
   statesUsageInStream(body: Json): boolean;
-  whole(answer: ModelAnswer): unknown;
+  whole(answer: ModelResponse): unknown;
   /** Server-sent events in wire format. */
-  stream(answer: ModelAnswer): string[];
+  stream(answer: ModelResponse): string[];
 }
 
 /** Tool calls before the model's text response, so that one response of an agent takes three calls. */

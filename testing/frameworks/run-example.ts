@@ -10,7 +10,7 @@ import type { ExploreReport } from '../../core/audit/explore.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { builtinEngine, policyOf } from '../../core/policy/policy.ts';
-import { totalOf } from '../../core/usage/answer-usage.ts';
+import { totalOf } from '../../core/usage/response-usage.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { startFakeEngine, type FakeEngine } from '../sidecar/fake-engine.ts';
 import { McpTestClient } from '../sidecar/mcp-client.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { callsOf, callsWithoutUsageOf } from '../../core/behavior/entry-usage.ts';
-import { totalOf } from '../../core/usage/answer-usage.ts';
+import { totalOf } from '../../core/usage/response-usage.ts';
 import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { manifestText } from '../manifests/manifest-text.ts';

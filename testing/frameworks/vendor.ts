@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isRecord } from '../../core/untrusted/fields.ts';
-import { piecesOf, stepAt, type Json, type ModelAnswer, type Protocol } from './model-answer.ts';
+import { piecesOf, stepAt, type Json, type ModelResponse, type Protocol } from './model-answer.ts';
 import { ANTHROPIC } from './wire-anthropic.ts';
 import { CHAT } from './wire-chat.ts';
 import { RESPONSES } from './wire-responses.ts';
@@ -92,7 +92,7 @@ export async function startVendor(): Promise<Vendor> {
     };
     vendor.calls.push(call);
     response.once('close', () => (call.isCut = !response.writableFinished));
-    const about: ModelAnswer = {
+    const about: ModelResponse = {
       id: idOf(scenario.name, vendor.calls.length),
       model: call.model,
       ...stepAt(vendor.calls.length - 1, wire.toolsOf(body), scenario.toolInput),

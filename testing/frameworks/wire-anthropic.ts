@@ -1,4 +1,4 @@
-import { CACHED, event, objectsIn, piecesOf, type ModelAnswer, type Wire } from './model-answer.ts';
+import { CACHED, event, objectsIn, piecesOf, type ModelResponse, type Wire } from './model-answer.ts';
 
 /** Anthropic's messages. */
 export const ANTHROPIC: Wire = {
@@ -34,7 +34,7 @@ export const ANTHROPIC: Wire = {
 
 type Block = { type: 'text'; text: string } | { type: 'tool_use'; id: string; name: string; input: unknown };
 
-const identity = ({ id, model }: ModelAnswer) => ({
+const identity = ({ id, model }: ModelResponse) => ({
   id: `msg_01${id.slice(0, 22)}`,
   type: 'message',
   role: 'assistant',
@@ -44,9 +44,10 @@ const identity = ({ id, model }: ModelAnswer) => ({
   stop_sequence: null,
 });
 
-const reasonOf = ({ tools, end }: ModelAnswer): string => end ?? (tools.length > 0 ? 'tool_use' : 'end_turn');
+const reasonOf = ({ tools, end }: ModelResponse): string =>
+  end ?? (tools.length > 0 ? 'tool_use' : 'end_turn');
 
-function contentOf({ id, tools, text }: ModelAnswer): Block[] {
+function contentOf({ id, tools, text }: ModelResponse): Block[] {
   if (tools.length === 0) return [{ type: 'text', text }];
   return tools.map(({ name, input }, index) => ({
     type: 'tool_use',
@@ -65,7 +66,7 @@ const deltasOf = (block: Block): object[] =>
     : [{ type: 'input_json_delta', partial_json: JSON.stringify(block.input) }];
 
 /** Cached tokens are not part of `input_tokens`. */
-const inputOf = ({ promptTokens }: ModelAnswer) => ({
+const inputOf = ({ promptTokens }: ModelResponse) => ({
   input_tokens: promptTokens - CACHED,
   cache_creation_input_tokens: 0,
   cache_read_input_tokens: CACHED,

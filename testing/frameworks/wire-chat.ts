@@ -6,7 +6,7 @@ import {
   event,
   objectsIn,
   piecesOf,
-  type ModelAnswer,
+  type ModelResponse,
   type Wire,
 } from './model-answer.ts';
 
@@ -54,7 +54,7 @@ export const CHAT: Wire = {
   },
 };
 
-const identity = ({ id, model }: ModelAnswer, object: string) => ({
+const identity = ({ id, model }: ModelResponse, object: string) => ({
   id: `chatcmpl-${id.slice(0, 29)}`,
   object,
   created: CREATED,
@@ -63,16 +63,16 @@ const identity = ({ id, model }: ModelAnswer, object: string) => ({
   system_fingerprint: 'fp_000000',
 });
 
-const reasonOf = ({ tools, end }: ModelAnswer): string => end ?? (tools.length > 0 ? 'tool_calls' : 'stop');
+const reasonOf = ({ tools, end }: ModelResponse): string => end ?? (tools.length > 0 ? 'tool_calls' : 'stop');
 
-const callsOf = ({ id, tools }: ModelAnswer) =>
+const callsOf = ({ id, tools }: ModelResponse) =>
   tools.map(({ name, input }, index) => ({
     id: `call_${index}${id.slice(-23)}`,
     type: 'function',
     function: { name, arguments: input },
   }));
 
-const usageOf = ({ promptTokens, completionTokens }: ModelAnswer) => ({
+const usageOf = ({ promptTokens, completionTokens }: ModelResponse) => ({
   prompt_tokens: promptTokens,
   completion_tokens: completionTokens,
   total_tokens: promptTokens + completionTokens,

@@ -5,7 +5,7 @@ import {
   event,
   objectsIn,
   piecesOf,
-  type ModelAnswer,
+  type ModelResponse,
   type Wire,
 } from './model-answer.ts';
 
@@ -33,7 +33,7 @@ export const RESPONSES: Wire = {
 type Item = ReturnType<typeof outputOf>[number];
 interface Sending {
   index: number;
-  answer: ModelAnswer;
+  answer: ModelResponse;
   send: (type: string, members: object) => string;
 }
 
@@ -64,7 +64,7 @@ function eventsOf(item: Item, { index, answer, send }: Sending): string[] {
   ];
 }
 
-function responseOf(answer: ModelAnswer, status: 'in_progress' | 'completed') {
+function responseOf(answer: ModelResponse, status: 'in_progress' | 'completed') {
   const isDone = status === 'completed';
   return {
     id: `resp_${answer.id.slice(0, 48)}`,
@@ -94,7 +94,7 @@ function responseOf(answer: ModelAnswer, status: 'in_progress' | 'completed') {
   };
 }
 
-function outputOf({ id, tools, text }: ModelAnswer) {
+function outputOf({ id, tools, text }: ModelResponse) {
   const calls = tools.map(({ name, input }, index) => ({
     id: `fc_${index}${id.slice(0, 47)}`,
     type: 'function_call' as const,
@@ -115,7 +115,7 @@ function outputOf({ id, tools, text }: ModelAnswer) {
   ];
 }
 
-const usageOf = ({ promptTokens, completionTokens }: ModelAnswer) => ({
+const usageOf = ({ promptTokens, completionTokens }: ModelResponse) => ({
   input_tokens: promptTokens,
   input_tokens_details: { cached_tokens: CACHED },
   output_tokens: completionTokens,

@@ -5,16 +5,16 @@ import { isRecord } from '../../core/untrusted/fields.ts';
 export type CallWire = Exclude<WireName, 'embeddings'>;
 
 /** An answer of a model. The texts are in front of the calls. */
-export interface VendorAnswer {
+export interface VendorResponse {
   text: string;
   calls: { name: string; /** JSON text. */ input: string }[];
 }
 
 /** Writes answers in one protocol, in the vendor's form. */
 export interface Vendor {
-  whole: (answer: VendorAnswer) => Json;
+  whole: (answer: VendorResponse) => Json;
   /** The events of a stream. The text and the arguments are in pieces. */
-  stream: (answer: VendorAnswer) => string[];
+  stream: (answer: VendorResponse) => string[];
   /** What a client reads from the events of a stream, or from a whole answer. */
   receive: (events: readonly Json[]) => Received;
 }
@@ -119,7 +119,7 @@ function started(received: Received, position: number): { name: string; input: s
   return call;
 }
 
-function itemsOf({ text: content, calls }: VendorAnswer): Json[] {
+function itemsOf({ text: content, calls }: VendorResponse): Json[] {
   const message = {
     ...{ id: 'msg_1', type: 'message', status: 'completed', role: 'assistant' },
     content: [{ type: 'output_text', text: content, annotations: [] }],
@@ -189,7 +189,7 @@ const RESPONSES: Vendor = {
   },
 };
 
-const blocksOf = ({ text: content, calls }: VendorAnswer): Json[] => [
+const blocksOf = ({ text: content, calls }: VendorResponse): Json[] => [
   ...(content === '' ? [] : [{ type: 'text', text: content }]),
   ...calls.map(({ name, input }, index) => ({
     ...{ type: 'tool_use', id: `toolu_${index}`, name },
@@ -270,7 +270,7 @@ const geminiChunk = (parts: Json[], reason?: string): Json => ({
   modelVersion: MODEL,
 });
 
-const callParts = ({ calls }: VendorAnswer): Json[] =>
+const callParts = ({ calls }: VendorResponse): Json[] =>
   calls.map(({ name, input }, index) => ({
     functionCall: { name, args: JSON.parse(input) as unknown },
     ...(index === 0 && { thoughtSignature: 'c2ln' }),
@@ -300,8 +300,8 @@ const GEMINI: Vendor = {
 };
 
 const COHERE_USAGE = { billed_units: { input_tokens: 1 }, tokens: { input_tokens: 31, output_tokens: 5 } };
-const cohereReason = ({ calls }: VendorAnswer): string => (calls.length > 0 ? 'TOOL_CALL' : 'COMPLETE');
-const cohereCalls = ({ calls }: VendorAnswer): Json[] =>
+const cohereReason = ({ calls }: VendorResponse): string => (calls.length > 0 ? 'TOOL_CALL' : 'COMPLETE');
+const cohereCalls = ({ calls }: VendorResponse): Json[] =>
   calls.map(({ name, input }, index) => ({
     ...{ id: `${name}_${index}`, type: 'function' },
     function: { name, arguments: input },
@@ -373,7 +373,7 @@ const COHERE: Vendor = {
 };
 
 const OLLAMA_END = { done: true, done_reason: 'stop', prompt_eval_count: 31, eval_count: 5 };
-const ollamaCalls = ({ calls }: VendorAnswer): Json[] =>
+const ollamaCalls = ({ calls }: VendorResponse): Json[] =>
   calls.map(({ name, input }, index) => ({
     function: { index, name, arguments: JSON.parse(input) as unknown },
   }));

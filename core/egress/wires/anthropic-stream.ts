@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { Json } from '../model-wire.ts';
-import { isNoneLeft, type AnswerCall, type AnswerCalls } from './answer-calls.ts';
+import { isNoneLeft, type JudgedCall, type JudgedCalls } from './judged-calls.ts';
 import { argumentsText, indexAt, nameAt, recordAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
@@ -24,27 +24,27 @@ const COUNTS = [
 ] as const;
 
 interface Block {
-  call: AnswerCall;
+  call: JudgedCall;
   /** The arguments in the block's first event, if they are complete there; null: they follow. */
   input: string | null;
 }
 
-/** The reason for the end of an answer that has no calls any more. */
+/** The reason for the end of a response that has no calls any more. */
 export const reasonWithoutCalls = (reason: unknown): unknown => (reason === 'tool_use' ? 'end_turn' : reason);
 
 /** Reads and writes streams of Anthropic's messages. */
 export class AnthropicEditor implements StreamEditor {
-  readonly calls: AnswerCalls;
+  readonly calls: JudgedCalls;
   readonly facts = noFacts();
   readonly #message: string;
   /** Calls whose block is open, by the block's index. */
   readonly #open = new Map<number | null, Block>();
-  readonly #all: AnswerCall[] = [];
+  readonly #all: JudgedCall[] = [];
   readonly #positions = new Renumbering();
   #counts: Record<string, unknown> = {};
   #isReplaced = false;
 
-  constructor(calls: AnswerCalls, message: string) {
+  constructor(calls: JudgedCalls, message: string) {
     this.calls = calls;
     this.#message = message;
   }
@@ -53,7 +53,7 @@ export class AnthropicEditor implements StreamEditor {
     return this.calls.isChanging;
   }
 
-  read(event: Json): readonly AnswerCall[] {
+  read(event: Json): readonly JudgedCall[] {
     const type = stringAt(event, 'type') ?? '';
     if (type.startsWith('content_block_')) return this.#readBlock(event, type);
     if (type === 'message_start') {
@@ -71,7 +71,7 @@ export class AnthropicEditor implements StreamEditor {
     return [];
   }
 
-  write(event: Json, [call]: readonly AnswerCall[]): readonly Json[] | null {
+  write(event: Json, [call]: readonly JudgedCall[]): readonly Json[] | null {
     const type = stringAt(event, 'type') ?? '';
     const index = indexAt(event);
     if (call?.decision === 'remove') {
@@ -95,7 +95,7 @@ export class AnthropicEditor implements StreamEditor {
       : null;
   }
 
-  #readBlock(event: Json, type: string): readonly AnswerCall[] {
+  #readBlock(event: Json, type: string): readonly JudgedCall[] {
     const index = indexAt(event);
     if (type === 'content_block_start') {
       const calls = this.#start(recordAt(event, 'content_block'), index);
@@ -116,7 +116,7 @@ export class AnthropicEditor implements StreamEditor {
     return [call];
   }
 
-  #start(block: Json | null, index: number | null): readonly AnswerCall[] {
+  #start(block: Json | null, index: number | null): readonly JudgedCall[] {
     if (stringAt(block, 'type') !== 'tool_use' || block === null) return [];
     const call = this.calls.start({ id: nameAt(block, 'id'), name: nameAt(block, 'name'), arguments: null });
     if (this.#all.at(-1) !== call) this.#all.push(call);

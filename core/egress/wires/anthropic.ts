@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
-import type { Json, JudgeCall, ModelAnswer, ModelRequest, ModelWire } from '../model-wire.ts';
-import { AnswerCalls, isNoneLeft } from './answer-calls.ts';
+import type { Json, JudgeCall, ModelResponse, ModelRequest, ModelWire } from '../model-wire.ts';
+import { JudgedCalls, isNoneLeft } from './judged-calls.ts';
 import { AnthropicEditor, reasonWithoutCalls } from './anthropic-stream.ts';
 import {
   addedMessages,
@@ -21,10 +21,10 @@ export const ANTHROPIC: ModelWire = {
   name: 'anthropic',
   readRequest,
   prepare: () => null,
-  readAnswer: (body) => read(body, () => 'pass').answer,
+  readResponse: (body) => read(body, () => 'pass').response,
   strip,
   createFilter: ({ judge, message }) =>
-    createStreamFilter(new AnthropicEditor(new AnswerCalls(judge), message)),
+    createStreamFilter(new AnthropicEditor(new JudgedCalls(judge), message)),
   ...ANTHROPIC_ERRORS,
 };
 
@@ -71,8 +71,8 @@ const blocksOf = (message: Json, type: string): readonly Json[] =>
 function read(
   body: Json,
   judge: JudgeCall,
-): { answer: ModelAnswer; calls: AnswerCalls; content: unknown[]; isNoneLeft: boolean } {
-  const calls = new AnswerCalls(judge);
+): { response: ModelResponse; calls: JudgedCalls; content: unknown[]; isNoneLeft: boolean } {
+  const calls = new JudgedCalls(judge);
   const blocks = listAt(body, 'content') ?? [];
   const judged = blocks.map((block) => {
     if (!isRecord(block) || stringAt(block, 'type') !== 'tool_use') return null;
@@ -80,7 +80,7 @@ function read(
     return calls.whole({ id: nameAt(block, 'id'), name: nameAt(block, 'name'), arguments: text });
   });
   return {
-    answer: {
+    response: {
       model: nameAt(body, 'model'),
       toolCalls: calls.facts,
       usage: usageOf('anthropic', body),

@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { Json, ModelRequest } from '../model-wire.ts';
-import type { CallPart } from './answer-calls.ts';
+import type { CallPart } from './judged-calls.ts';
 import { addedMessages, argumentsOf, nameAt, recordAt, recordsAt, stringAt, withMessage } from './members.ts';
 
 const isAssistant = (message: Json): boolean => stringAt(message, 'role') === 'assistant';
@@ -49,7 +49,7 @@ export function contentWith(content: unknown, message: string): unknown {
 
 const CALL_REASONS = new Set<unknown>(['tool_calls', 'function_call', 'tool_use']);
 
-/** The reason for the end of an answer that has no calls any more. */
+/** The reason for the end of a response that has no calls any more. */
 export function reasonWithoutCalls(reason: unknown): unknown {
   return CALL_REASONS.has(reason) ? 'stop' : reason;
 }

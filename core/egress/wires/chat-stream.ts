@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { Json } from '../model-wire.ts';
-import { isNoneLeft, NOT_A_CALL, type AnswerCall, type AnswerCalls, type CallPart } from './answer-calls.ts';
+import { isNoneLeft, NOT_A_CALL, type JudgedCall, type JudgedCalls, type CallPart } from './judged-calls.ts';
 import { definitionOf, reasonWithoutCalls } from './chat-messages.ts';
 import {
   argumentsText,
@@ -28,19 +28,19 @@ const TEXTS: ReadonlySet<string> = new Set([
 ]);
 const mayDiffer = (name: string): boolean => TEXTS.has(name);
 
-/** Choices of one answer whose calls are kept apart. */
+/** Choices of one response whose calls are kept apart. */
 const MAX_CHOICES = 256;
 
 /** A choice of a stream. */
 class Choice {
-  readonly calls: AnswerCall[] = [];
+  readonly calls: JudgedCall[] = [];
   /** By `index` of the fragments. Some vendors use an index for several calls: the last one. */
-  readonly byIndex = new Map<number, AnswerCall>();
+  readonly byIndex = new Map<number, JudgedCall>();
   readonly positions = new Renumbering();
   /** The position of each call in the new stream. */
-  readonly newIndex = new Map<AnswerCall, number>();
-  last: AnswerCall | null = null;
-  legacy: AnswerCall | null = null;
+  readonly newIndex = new Map<JudgedCall, number>();
+  last: JudgedCall | null = null;
+  legacy: JudgedCall | null = null;
   hasText = false;
   isFinished = false;
   /** The message was written. */
@@ -49,14 +49,14 @@ class Choice {
 
 /** Reads and writes streams of chat completions. */
 export class ChatEditor implements StreamEditor {
-  readonly calls: AnswerCalls;
+  readonly calls: JudgedCalls;
   readonly facts = noFacts();
   readonly #message: string;
   readonly #removeUsage: boolean;
   readonly #choices = new Map<number, Choice>();
   #unfinished = 0;
 
-  constructor(calls: AnswerCalls, message: string, removeUsage: boolean) {
+  constructor(calls: JudgedCalls, message: string, removeUsage: boolean) {
     this.calls = calls;
     this.#message = message;
     this.#removeUsage = removeUsage;
@@ -66,16 +66,16 @@ export class ChatEditor implements StreamEditor {
     return this.#removeUsage || this.calls.isChanging;
   }
 
-  read(event: Json): readonly AnswerCall[] {
+  read(event: Json): readonly JudgedCall[] {
     this.facts.model ??= nameAt(event, 'model');
     this.facts.usage = usageOf('chat', event) ?? this.facts.usage;
-    const found: AnswerCall[] = [];
+    const found: JudgedCall[] = [];
     for (const choice of recordsAt(event, 'choices')) this.#readChoice(choice, found);
     this.facts.isComplete = this.#choices.size > 0 && this.#unfinished === 0;
     return found;
   }
 
-  write(event: Json, calls: readonly AnswerCall[], data: string): readonly (Json | string)[] | null {
+  write(event: Json, calls: readonly JudgedCall[], data: string): readonly (Json | string)[] | null {
     const choices = listAt(event, 'choices') ?? [];
     const edits = this.#editsOf(choices, calls[Symbol.iterator]());
     const isUsageOnly = choices.length === 0 && recordAt(event, 'usage') !== null;
@@ -113,7 +113,7 @@ export class ChatEditor implements StreamEditor {
     return created;
   }
 
-  #readChoice(choice: Json, found: AnswerCall[]): void {
+  #readChoice(choice: Json, found: JudgedCall[]): void {
     const state = this.#choiceAt(choice);
     const delta = recordAt(choice, 'delta');
     for (const entry of listAt(delta, 'tool_calls') ?? []) found.push(this.#readFragment(state, entry));
@@ -131,7 +131,7 @@ export class ChatEditor implements StreamEditor {
     for (const call of state.calls) this.calls.finish(call);
   }
 
-  #readFragment(state: Choice, entry: unknown): AnswerCall {
+  #readFragment(state: Choice, entry: unknown): JudgedCall {
     if (!isRecord(entry)) return NOT_A_CALL;
     const part = partOf(entry, definitionOf(entry));
     const index = indexAt(entry);
@@ -151,7 +151,7 @@ export class ChatEditor implements StreamEditor {
   }
 
   /** A new call ends the call before it, unless the fragments of several calls alternate. */
-  #start(state: Choice, part: CallPart): AnswerCall {
+  #start(state: Choice, part: CallPart): JudgedCall {
     const { last } = state;
     if (last?.decision === 'hold' && last.isWhole()) this.calls.finish(last);
     const call = this.calls.start(part);
@@ -159,7 +159,7 @@ export class ChatEditor implements StreamEditor {
     return call;
   }
 
-  #editsOf(choices: readonly unknown[], calls: Iterator<AnswerCall, undefined>): Edit[] {
+  #editsOf(choices: readonly unknown[], calls: Iterator<JudgedCall, undefined>): Edit[] {
     return choices.map((choice) => {
       if (!isRecord(choice)) return { choice, isChanged: false, isEmpty: false, text: null };
       return editOf(choice, { state: this.#choiceAt(choice), calls, message: this.#message });
@@ -171,7 +171,7 @@ export class ChatEditor implements StreamEditor {
 const MAX_FRAGMENTS = 2000;
 
 /** Some vendors give all calls the same index, or none, but each an id of its own. A call that ended has no other name. */
-function isOther(known: AnswerCall, { id, name }: CallPart, index: number | null): boolean {
+function isOther(known: JudgedCall, { id, name }: CallPart, index: number | null): boolean {
   if (name === null) return false;
   if (!known.isOpen && name !== known.name) return true;
   if (index === null) return id === null || id !== known.id;
@@ -200,7 +200,7 @@ interface Edit {
 interface EditOptions {
   state: Choice;
   /** The calls of the event's fragments, in their order. */
-  calls: Iterator<AnswerCall, undefined>;
+  calls: Iterator<JudgedCall, undefined>;
   message: string;
 }
 
@@ -230,7 +230,7 @@ function textWith(text: string | null, message: string, hasText: boolean): strin
 }
 
 /** The same object: unchanged. */
-function deltaWithout(delta: Json, state: Choice, calls: Iterator<AnswerCall, undefined>): Json {
+function deltaWithout(delta: Json, state: Choice, calls: Iterator<JudgedCall, undefined>): Json {
   let edited = delta;
   const entries = listAt(delta, 'tool_calls');
   if (entries !== null) {
@@ -242,12 +242,12 @@ function deltaWithout(delta: Json, state: Choice, calls: Iterator<AnswerCall, un
   return without(edited, 'function_call');
 }
 
-function nextOf(calls: Iterator<AnswerCall, undefined>): AnswerCall {
+function nextOf(calls: Iterator<JudgedCall, undefined>): JudgedCall {
   return calls.next().value ?? NOT_A_CALL;
 }
 
 /** []: removed. */
-function fragmentOf(entry: unknown, call: AnswerCall, state: Choice): unknown[] {
+function fragmentOf(entry: unknown, call: JudgedCall, state: Choice): unknown[] {
   if (call.decision === 'remove') {
     state.positions.drop();
     return [];

@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
-import type { Json, JudgeCall, ModelAnswer, ModelRequest, ModelWire } from '../model-wire.ts';
-import { AnswerCalls, type AnswerCall } from './answer-calls.ts';
+import type { Json, JudgeCall, ModelResponse, ModelRequest, ModelWire } from '../model-wire.ts';
+import { JudgedCalls, type JudgedCall } from './judged-calls.ts';
 import { callIn, contentWith, definitionOf, reasonWithoutCalls, toolResultsOf } from './chat-messages.ts';
 import { ChatEditor } from './chat-stream.ts';
 import { distinct, limitAt, listAt, nameAt, recordAt, recordsAt, stringAt, without } from './members.ts';
@@ -13,10 +13,10 @@ export const CHAT: ModelWire = {
   name: 'chat',
   readRequest,
   prepare,
-  readAnswer: (body) => read(body, () => 'pass').answer,
+  readResponse: (body) => read(body, () => 'pass').response,
   strip,
   createFilter: ({ judge, message, removeUsage }) =>
-    createStreamFilter(new ChatEditor(new AnswerCalls(judge), message, removeUsage)),
+    createStreamFilter(new ChatEditor(new JudgedCalls(judge), message, removeUsage)),
   ...OPENAI_ERRORS,
 };
 
@@ -80,7 +80,7 @@ function prepare(body: Json): { body: Json; addedUsage: boolean } | null {
   return { body: { ...body, stream_options: { ...options, include_usage: true } }, addedUsage: true };
 }
 
-function judged(calls: AnswerCalls, entry: unknown): AnswerCall | null {
+function judged(calls: JudgedCalls, entry: unknown): JudgedCall | null {
   const part = callIn(entry);
   return part === null ? null : calls.whole(part);
 }
@@ -95,8 +95,8 @@ function read(
   body: Json,
   judge: JudgeCall,
   message = '',
-): { answer: ModelAnswer; calls: AnswerCalls; choices: ReadChoice[] } {
-  const calls = new AnswerCalls(judge);
+): { response: ModelResponse; calls: JudgedCalls; choices: ReadChoice[] } {
+  const calls = new JudgedCalls(judge);
   const choices = (listAt(body, 'choices') ?? []).map((choice): ReadChoice => {
     if (!isRecord(choice)) return { choice, isFinished: true };
     return {
@@ -104,13 +104,13 @@ function read(
       isFinished: stringAt(choice, 'finish_reason') !== null,
     };
   });
-  const answer: ModelAnswer = {
+  const response: ModelResponse = {
     model: nameAt(body, 'model'),
     toolCalls: calls.facts,
     usage: usageOf('chat', body),
     isComplete: choices.length > 0 && choices.every(({ isFinished }) => isFinished),
   };
-  return { answer, calls, choices };
+  return { response, calls, choices };
 }
 
 function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelWire['strip']> {
@@ -119,7 +119,7 @@ function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelW
   return { body: { ...body, choices: choices.map(({ choice }) => choice) }, removed: calls.removed };
 }
 
-function stripChoice(choice: Json, calls: AnswerCalls, text: string): Json {
+function stripChoice(choice: Json, calls: JudgedCalls, text: string): Json {
   const message = recordAt(choice, 'message');
   const entries = listAt(message, 'tool_calls') ?? [];
   const legacy = recordAt(message, 'function_call');

@@ -1,6 +1,6 @@
 import { own } from '../../untrusted/fields.ts';
 import type { Json } from '../model-wire.ts';
-import { isNoneLeft, NOT_A_CALL, type AnswerCall, type AnswerCalls } from './answer-calls.ts';
+import { isNoneLeft, NOT_A_CALL, type JudgedCall, type JudgedCalls } from './judged-calls.ts';
 import { indexAt, nameAt, recordAt, recordsIn, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
@@ -9,23 +9,23 @@ import { noFacts, type StreamEditor } from './stream-filter.ts';
 /** Calls that are open at the same time. */
 const MAX_OPEN = 1000;
 
-/** The reason for the end of an answer that has no calls any more. */
+/** The reason for the end of a response that has no calls any more. */
 export const reasonWithoutCalls = (reason: unknown): unknown =>
   reason === 'TOOL_CALL' ? 'COMPLETE' : reason;
 
 /** Reads and writes Cohere's streams. Calls and contents are numbered apart. */
 export class CohereEditor implements StreamEditor {
-  readonly calls: AnswerCalls;
+  readonly calls: JudgedCalls;
   readonly facts = noFacts();
   readonly #message: string;
   /** Calls that have not ended, by their index. */
-  readonly #open = new Map<number | null, AnswerCall>();
-  readonly #all: AnswerCall[] = [];
+  readonly #open = new Map<number | null, JudgedCall>();
+  readonly #all: JudgedCall[] = [];
   readonly #positions = new Renumbering();
   #contents = 0;
   #isReplaced = false;
 
-  constructor(calls: AnswerCalls, message: string) {
+  constructor(calls: JudgedCalls, message: string) {
     this.calls = calls;
     this.#message = message;
   }
@@ -34,7 +34,7 @@ export class CohereEditor implements StreamEditor {
     return this.calls.isChanging;
   }
 
-  read(event: Json): readonly AnswerCall[] {
+  read(event: Json): readonly JudgedCall[] {
     const type = stringAt(event, 'type') ?? '';
     const index = indexAt(event);
     if (type.startsWith('tool-call-')) return this.#readCall(event, type, index);
@@ -48,7 +48,7 @@ export class CohereEditor implements StreamEditor {
     return [];
   }
 
-  write(event: Json, [call]: readonly AnswerCall[]): readonly Json[] | null {
+  write(event: Json, [call]: readonly JudgedCall[]): readonly Json[] | null {
     const type = stringAt(event, 'type') ?? '';
     const index = indexAt(event);
     if (call?.decision === 'remove') {
@@ -69,7 +69,7 @@ export class CohereEditor implements StreamEditor {
     return [...contentEvents(this.#contents, this.#message), last];
   }
 
-  #readCall(event: Json, type: string, index: number | null): readonly AnswerCall[] {
+  #readCall(event: Json, type: string, index: number | null): readonly JudgedCall[] {
     const entry = callIn(event);
     const definition = recordAt(entry, 'function');
     const part = {

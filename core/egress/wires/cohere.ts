@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
-import type { Json, JudgeCall, ModelAnswer, ModelRequest, ModelWire } from '../model-wire.ts';
-import { AnswerCalls, isNoneLeft } from './answer-calls.ts';
+import type { Json, JudgeCall, ModelResponse, ModelRequest, ModelWire } from '../model-wire.ts';
+import { JudgedCalls, isNoneLeft } from './judged-calls.ts';
 import { callIn, contentWith, toolResultsOf } from './chat-messages.ts';
 import { CohereEditor, reasonWithoutCalls } from './cohere-stream.ts';
 import { distinct, limitAt, listAt, nameAt, recordAt, recordsAt, stringAt, without } from './members.ts';
@@ -13,9 +13,9 @@ export const COHERE: ModelWire = {
   name: 'cohere',
   readRequest,
   prepare: () => null,
-  readAnswer: (body) => read(body, () => 'pass').answer,
+  readResponse: (body) => read(body, () => 'pass').response,
   strip,
-  createFilter: ({ judge, message }) => createStreamFilter(new CohereEditor(new AnswerCalls(judge), message)),
+  createFilter: ({ judge, message }) => createStreamFilter(new CohereEditor(new JudgedCalls(judge), message)),
   ...COHERE_ERRORS,
 };
 
@@ -36,15 +36,15 @@ function readRequest(body: Json, route: { model: string | null; isStream: boolea
 function read(
   body: Json,
   judge: JudgeCall,
-): { answer: ModelAnswer; calls: AnswerCalls; kept: unknown[]; isNoneLeft: boolean } {
-  const calls = new AnswerCalls(judge);
+): { response: ModelResponse; calls: JudgedCalls; kept: unknown[]; isNoneLeft: boolean } {
+  const calls = new JudgedCalls(judge);
   const entries = listAt(recordAt(body, 'message'), 'tool_calls') ?? [];
   const judged = entries.map((entry) => {
     const part = isRecord(entry) ? callIn(entry) : null;
     return part === null ? null : calls.whole(part);
   });
   return {
-    answer: {
+    response: {
       model: nameAt(body, 'model'),
       toolCalls: calls.facts,
       usage: usageOf('cohere', body),

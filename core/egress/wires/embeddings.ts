@@ -1,5 +1,5 @@
 import type { ModelWire } from '../model-wire.ts';
-import { AnswerCalls } from './answer-calls.ts';
+import { JudgedCalls } from './judged-calls.ts';
 import { nameAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { createStreamFilter, noFacts } from './stream-filter.ts';
@@ -15,14 +15,14 @@ export const EMBEDDINGS: ModelWire = {
     ...{ maxOutputTokens: 0, isStateful: false },
   }),
   prepare: () => null,
-  readAnswer(body) {
+  readResponse(body) {
     const usage = usageOf('embeddings', body);
     return { model: nameAt(body, 'model'), toolCalls: [], usage, isComplete: usage !== null };
   },
   strip: () => null,
   createFilter: ({ judge }) =>
     createStreamFilter({
-      calls: new AnswerCalls(judge),
+      calls: new JudgedCalls(judge),
       facts: noFacts(),
       isChanging: false,
       read: () => [],

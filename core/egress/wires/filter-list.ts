@@ -1,17 +1,17 @@
-import type { FilterOptions, Frame, Json, ModelAnswer, ModelWire, ToolCall } from '../model-wire.ts';
+import type { FilterOptions, Frame, Json, ModelResponse, ModelWire, ToolCall } from '../model-wire.ts';
 import { isRecord } from '../../untrusted/fields.ts';
 import { exactJson, readJson } from './exact-json.ts';
 import { jsonText } from './members.ts';
 
 /**
- * An answer that is a JSON list of a stream's events: Gemini's streams without `alt=sse`. `body`: the list without the calls
+ * A response that is a JSON list of a stream's events: Gemini's streams without `alt=sse`. `body`: the list without the calls
  * for which the judge is not `pass`; null: none is removed. Entries that are not objects stay.
  */
 export function filterList(
   wire: ModelWire,
   list: readonly unknown[],
   options: FilterOptions,
-): { body: unknown[] | null; answer: ModelAnswer; removed: readonly ToolCall[] } {
+): { body: unknown[] | null; response: ModelResponse; removed: readonly ToolCall[] } {
   const filter = wire.createFilter(options);
   const entries = new Map<Frame, unknown>();
   const frames = list.map((entry) => {
@@ -20,9 +20,9 @@ export function filterList(
     return frame;
   });
   const sent = [...frames.flatMap((frame) => filter.push(frame)), ...filter.end()];
-  const { answer, removed } = filter;
+  const { response, removed } = filter;
   const body = sent.map((frame) => (entries.has(frame) ? entries.get(frame) : written(frame)));
-  return { body: removed.length === 0 ? null : body, answer, removed };
+  return { body: removed.length === 0 ? null : body, response, removed };
 }
 
 const written = ({ data }: Frame): unknown => (data === null ? null : exactJson(readJson(data), data));
@@ -30,9 +30,9 @@ const written = ({ data }: Frame): unknown => (data === null ? null : exactJson(
 /** Changed frames have the form of this one. */
 const LINE = Buffer.from('{}\n');
 
-/** Reads an answer that is one document, or the list of its pieces. */
-export function answerIn(wire: ModelWire, body: Json | readonly unknown[]): ModelAnswer {
+/** Reads a response that is one document, or the list of its pieces. */
+export function responseIn(wire: ModelWire, body: Json | readonly unknown[]): ModelResponse {
   return isRecord(body)
-    ? wire.readAnswer(body)
-    : filterList(wire, body, { judge: () => 'pass', message: '', removeUsage: false }).answer;
+    ? wire.readResponse(body)
+    : filterList(wire, body, { judge: () => 'pass', message: '', removeUsage: false }).response;
 }

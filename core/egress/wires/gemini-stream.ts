@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { CallDecision, Json } from '../model-wire.ts';
-import { MAX_ARGUMENTS, NOT_A_CALL, type AnswerCall, type AnswerCalls } from './answer-calls.ts';
+import { MAX_ARGUMENTS, NOT_A_CALL, type JudgedCall, type JudgedCalls } from './judged-calls.ts';
 import { argumentsOf, indexAt, listAt, nameAt, recordAt, recordsAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { PartialArguments, type Budget } from './partial-arguments.ts';
@@ -13,24 +13,24 @@ interface Candidate {
   /** Of its calls that ended. */
   decisions: Set<CallDecision>;
   /** The call that continues in the next part. */
-  open: { call: AnswerCall; parts: PartialArguments } | null;
+  open: { call: JudgedCall; parts: PartialArguments } | null;
   isFinished: boolean;
   isReplaced: boolean;
   /** The signature of a removed call: the vendor requires it in the first call of a step. */
   signature: string | null;
 }
 
-/** Reads and writes Gemini's answers. Calls are whole, except in streams of arguments (`partialArgs`). */
+/** Reads and writes Gemini's responses. Calls are whole, except in streams of arguments (`partialArgs`). */
 export class GeminiEditor implements StreamEditor {
-  readonly calls: AnswerCalls;
+  readonly calls: JudgedCalls;
   readonly facts = noFacts();
   readonly #message: string;
   readonly #isWhole: boolean;
   readonly #candidates = new Map<number, Candidate>();
   readonly #budget: Budget = { left: MAX_ARGUMENTS };
 
-  /** `isWhole`: the event is the whole answer, also without a reason for its end. */
-  constructor(calls: AnswerCalls, message: string, isWhole = false) {
+  /** `isWhole`: the event is the whole response, also without a reason for its end. */
+  constructor(calls: JudgedCalls, message: string, isWhole = false) {
     this.calls = calls;
     this.#message = message;
     this.#isWhole = isWhole;
@@ -40,7 +40,7 @@ export class GeminiEditor implements StreamEditor {
     return this.calls.isChanging;
   }
 
-  read(event: Json): readonly AnswerCall[] {
+  read(event: Json): readonly JudgedCall[] {
     this.facts.model ??= nameAt(event, 'modelVersion');
     this.facts.usage = usageOf('gemini', event) ?? this.facts.usage;
     const found = recordsAt(event, 'candidates').flatMap((candidate) => this.#readCandidate(candidate));
@@ -49,7 +49,7 @@ export class GeminiEditor implements StreamEditor {
     return found;
   }
 
-  write(event: Json, calls: readonly AnswerCall[]): readonly Json[] | null {
+  write(event: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
     const candidates = listAt(event, 'candidates') ?? [];
     const ofCalls = calls[Symbol.iterator]();
     const edits = candidates.map((candidate) =>
@@ -73,7 +73,7 @@ export class GeminiEditor implements StreamEditor {
     return created;
   }
 
-  #readCandidate(candidate: Json): AnswerCall[] {
+  #readCandidate(candidate: Json): JudgedCall[] {
     const state = this.#candidateAt(candidate);
     state.isFinished ||= stringAt(candidate, 'finishReason') !== null;
     const calls = recordsAt(recordAt(candidate, 'content'), 'parts')
@@ -82,7 +82,7 @@ export class GeminiEditor implements StreamEditor {
     return calls.map((call) => this.#readCall(state, call));
   }
 
-  #readCall(state: Candidate, part: Json): AnswerCall {
+  #readCall(state: Candidate, part: Json): JudgedCall {
     const name = nameAt(part, 'name');
     if (name === null) return this.#readPart(state, part);
     this.#end(state);
@@ -102,7 +102,7 @@ export class GeminiEditor implements StreamEditor {
   }
 
   /** A part of the open call. */
-  #readPart(state: Candidate, part: Json): AnswerCall {
+  #readPart(state: Candidate, part: Json): JudgedCall {
     if (state.open === null) return NOT_A_CALL;
     const { call, parts } = state.open;
     // The arguments of a removed call are not needed.
@@ -120,7 +120,7 @@ export class GeminiEditor implements StreamEditor {
   }
 
   /** null: only removed calls were in it. */
-  #write(candidate: Json, calls: Iterator<AnswerCall, undefined>): Json | null {
+  #write(candidate: Json, calls: Iterator<JudgedCall, undefined>): Json | null {
     const state = this.#candidateAt(candidate);
     const content = recordAt(candidate, 'content');
     const parts = listAt(content, 'parts') ?? [];
@@ -146,7 +146,7 @@ export class GeminiEditor implements StreamEditor {
 const callIn = (part: unknown): Json | null => (isRecord(part) ? recordAt(part, 'functionCall') : null);
 
 /** []: removed. */
-function partWith(part: unknown, state: Candidate, calls: Iterator<AnswerCall, undefined>): unknown[] {
+function partWith(part: unknown, state: Candidate, calls: Iterator<JudgedCall, undefined>): unknown[] {
   if (!isRecord(part) || callIn(part) === null) return [part];
   const { decision } = calls.next().value ?? NOT_A_CALL;
   const ofPart = stringAt(part, 'thoughtSignature');

@@ -1,31 +1,31 @@
 import { own } from '../../untrusted/fields.ts';
 import type { Json, ModelRequest, ModelWire } from '../model-wire.ts';
-import { AnswerCalls } from './answer-calls.ts';
+import { JudgedCalls } from './judged-calls.ts';
 import { GeminiEditor } from './gemini-stream.ts';
 import { addedMessages, distinct, limitAt, nameAt, recordsAt, recordsIn, stringAt } from './members.ts';
 import { createStreamFilter } from './stream-filter.ts';
 import { GEMINI_ERRORS } from './vendor-errors.ts';
 
-/** Gemini's `generateContent`, also in Vertex. A whole answer has the form of an event. */
+/** Gemini's `generateContent`, also in Vertex. A whole response has the form of an event. */
 export const GEMINI: ModelWire = {
   name: 'gemini',
   readRequest,
   prepare: () => null,
-  readAnswer(body) {
-    const editor = new GeminiEditor(new AnswerCalls(() => 'pass'), '');
+  readResponse(body) {
+    const editor = new GeminiEditor(new JudgedCalls(() => 'pass'), '');
     editor.read(body);
     editor.calls.finishAll();
     return { ...editor.facts, toolCalls: editor.calls.facts };
   },
   strip(body, judge, message) {
-    const editor = new GeminiEditor(new AnswerCalls(judge), message, true);
+    const editor = new GeminiEditor(new JudgedCalls(judge), message, true);
     const calls = editor.read(body);
     editor.calls.finishAll();
     const { removed } = editor.calls;
     if (removed.length === 0) return null;
     return { body: editor.write(body, calls)?.[0] ?? body, removed };
   },
-  createFilter: ({ judge, message }) => createStreamFilter(new GeminiEditor(new AnswerCalls(judge), message)),
+  createFilter: ({ judge, message }) => createStreamFilter(new GeminiEditor(new JudgedCalls(judge), message)),
   ...GEMINI_ERRORS,
 };
 

@@ -1,8 +1,8 @@
-// Random answers and streams: cut, reordered, malformed, with every kind of judge.
+// Random responses and streams: cut, reordered, malformed, with every kind of judge.
 import { describe, expect, test } from '@jest/globals';
 import { diceOf, oneOf } from '../../../testing/random/dice.ts';
 import { SEED } from '../../../testing/random/seed.ts';
-import { VENDORS, type CallWire, type VendorAnswer } from '../../../testing/sidecar/vendor-streams.ts';
+import { VENDORS, type CallWire, type VendorResponse } from '../../../testing/sidecar/vendor-streams.ts';
 import { isRecord, jsonOf } from '../../untrusted/fields.ts';
 import type { CallDecision, Frame, Json, JudgeCall } from '../model-wire.ts';
 import { createLineFrames, createSseFrames } from '../sse-frames.ts';
@@ -43,7 +43,7 @@ const pick = <T>(dice: Dice, values: readonly T[]): T => values[int(dice, values
 const words = (dice: Dice, most: number): string =>
   Array.from({ length: int(dice, most) }, () => pick(dice, WORDS)).join('');
 
-function answerOf(dice: Dice): VendorAnswer {
+function responseOf(dice: Dice): VendorResponse {
   const calls = Array.from({ length: int(dice, 5) }, () => ({
     name: pick(dice, TOOLS),
     input: JSON.stringify({ id: words(dice, 4), n: int(dice, 3) }),
@@ -172,7 +172,7 @@ function chunksOf(dice: Dice, bytes: Buffer): Buffer[] {
 
 function streamCase(wire: CallWire, dice: Dice): void {
   const change = CHANGES[oneOf(dice, KINDS)]!;
-  const events = change(dice, VENDORS[wire].stream(answerOf(dice)));
+  const events = change(dice, VENDORS[wire].stream(responseOf(dice)));
   const { judge, forbidden, denied } = judgeOf(dice);
   const filter = WIRE_OF[wire].createFilter({ judge, message: M, removeUsage: false });
   const splitter = wire === 'ollama' ? createLineFrames() : createSseFrames();
@@ -185,7 +185,7 @@ function streamCase(wire: CallWire, dice: Dice): void {
 }
 
 function wholeCase(wire: CallWire, dice: Dice): void {
-  const body = mutated(dice, VENDORS[wire].whole(answerOf(dice)), dice() < 0.5 ? 0 : 0.05);
+  const body = mutated(dice, VENDORS[wire].whole(responseOf(dice)), dice() < 0.5 ? 0 : 0.05);
   if (!isRecord(body)) return;
   const before = JSON.stringify(body);
   const { judge, forbidden, denied } = judgeOf(dice);
@@ -193,7 +193,7 @@ function wholeCase(wire: CallWire, dice: Dice): void {
   expect(stripped === null).toBe(denied.count === 0);
   expect(JSON.stringify(body)).toBe(before);
   expect(forbiddenIn(wire, [stripped?.body ?? body], forbidden)).toEqual([]);
-  WIRE_OF[wire].readAnswer(body);
+  WIRE_OF[wire].readResponse(body);
 }
 
 const eventsOf = (frames: readonly Frame[]): Json[] =>
@@ -204,7 +204,7 @@ function forbiddenIn(wire: CallWire, events: readonly Json[], forbidden: Readonl
   return events.flatMap(NAMES[wire]).filter((name) => typeof name === 'string' && forbidden.has(name));
 }
 
-describe.each(WIRES)('hostile answers of %s', (wire) => {
+describe.each(WIRES)('hostile responses of %s', (wire) => {
   test('never throw, keep their bytes if nothing is denied, and lose every forbidden call', () => {
     const dice = diceOf(SEED * 31 + WIRES.indexOf(wire));
     for (let index = 0; index < CASES / WIRES.length; index += 1) {

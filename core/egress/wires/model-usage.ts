@@ -19,7 +19,7 @@ const at = (...path: [...parents: string[], name: string]): CountPath => ({
 });
 
 interface UsageRow {
-  /** Where the counts are in the answer; the first one that exists. */
+  /** Where the counts are in the response; the first one that exists. */
   holders: readonly Path[];
   /** The first one that exists. */
   cached: readonly CountPath[];
@@ -75,11 +75,11 @@ const USAGE: Readonly<Record<WireName, UsageRow>> = {
   },
 };
 
-/** The usage in an answer, or in the event that has it. null: none, or one of its counts is not a valid number. */
-export function usageOf(wire: WireName, answer: Json | null): ModelUsage | null {
+/** The usage in a response, or in the event that has it. null: none, or one of its counts is not a valid number. */
+export function usageOf(wire: WireName, response: Json | null): ModelUsage | null {
   const row = USAGE[wire];
   for (const path of row.holders) {
-    const holder = path.reduce<Json | null>(recordAt, answer);
+    const holder = path.reduce<Json | null>(recordAt, response);
     const usage = holder === null ? null : usageIn(holder, row);
     if (usage !== null) return usage;
   }

@@ -1,6 +1,13 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
-import type { FilterOptions, Json, JudgeCall, ModelAnswer, ModelRequest, ModelWire } from '../model-wire.ts';
-import { AnswerCalls, isNoneLeft, NOT_A_CALL, type AnswerCall } from './answer-calls.ts';
+import type {
+  FilterOptions,
+  Json,
+  JudgeCall,
+  ModelResponse,
+  ModelRequest,
+  ModelWire,
+} from '../model-wire.ts';
+import { JudgedCalls, isNoneLeft, NOT_A_CALL, type JudgedCall } from './judged-calls.ts';
 import { callIn, contentWith } from './chat-messages.ts';
 import {
   addedMessages,
@@ -24,7 +31,7 @@ export const OLLAMA: ModelWire = {
   name: 'ollama',
   readRequest,
   prepare: () => null,
-  readAnswer: (body) => read(body, () => 'pass').answer,
+  readResponse: (body) => read(body, () => 'pass').response,
   strip,
   createFilter: ({ judge, message }: FilterOptions) => createStreamFilter(new OllamaEditor(judge, message)),
   ...OLLAMA_ERRORS,
@@ -63,7 +70,7 @@ function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResults'] {
 
 const entriesOf = (body: Json): readonly unknown[] => listAt(recordAt(body, 'message'), 'tool_calls') ?? [];
 
-function judged(calls: AnswerCalls, entry: unknown): AnswerCall {
+function judged(calls: JudgedCalls, entry: unknown): JudgedCall {
   const part = callIn(entry);
   return part === null ? NOT_A_CALL : calls.whole(part);
 }
@@ -71,16 +78,16 @@ function judged(calls: AnswerCalls, entry: unknown): AnswerCall {
 function read(
   body: Json,
   judge: JudgeCall,
-): { answer: ModelAnswer; calls: AnswerCalls; ofEntries: AnswerCall[] } {
-  const calls = new AnswerCalls(judge);
+): { response: ModelResponse; calls: JudgedCalls; ofEntries: JudgedCall[] } {
+  const calls = new JudgedCalls(judge);
   const ofEntries = entriesOf(body).map((entry) => judged(calls, entry));
-  const answer: ModelAnswer = {
+  const response: ModelResponse = {
     model: nameAt(body, 'model'),
     toolCalls: calls.facts,
     usage: usageOf('ollama', body),
     isComplete: own(body, 'done') === true,
   };
-  return { answer, calls, ofEntries };
+  return { response, calls, ofEntries };
 }
 
 function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelWire['strip']> {
@@ -100,7 +107,7 @@ function messageWith(body: Json, calls: readonly unknown[]): Json {
 }
 
 class OllamaEditor implements StreamEditor {
-  readonly calls: AnswerCalls;
+  readonly calls: JudgedCalls;
   readonly facts = noFacts();
   readonly #message: string;
   readonly #decisions = new Set<string>();
@@ -108,7 +115,7 @@ class OllamaEditor implements StreamEditor {
   #isReplaced = false;
 
   constructor(judge: JudgeCall, message: string) {
-    this.calls = new AnswerCalls(judge);
+    this.calls = new JudgedCalls(judge);
     this.#message = message;
   }
 
@@ -116,7 +123,7 @@ class OllamaEditor implements StreamEditor {
     return this.calls.isChanging;
   }
 
-  read(event: Json): readonly AnswerCall[] {
+  read(event: Json): readonly JudgedCall[] {
     this.facts.model ??= nameAt(event, 'model');
     this.facts.usage = usageOf('ollama', event) ?? this.facts.usage;
     this.facts.isComplete ||= own(event, 'done') === true;
@@ -129,7 +136,7 @@ class OllamaEditor implements StreamEditor {
     });
   }
 
-  write(event: Json, calls: readonly AnswerCall[]): readonly Json[] | null {
+  write(event: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
     const entries = entriesOf(event);
     const kept = entries.flatMap((entry, index) => this.#kept(entry, calls[index]));
     const isSame = kept.length === entries.length && kept.every((entry, index) => entry === entries[index]);
@@ -147,7 +154,7 @@ class OllamaEditor implements StreamEditor {
   }
 
   /** []: removed. */
-  #kept(entry: unknown, call: AnswerCall | undefined): unknown[] {
+  #kept(entry: unknown, call: JudgedCall | undefined): unknown[] {
     if (call?.decision === 'remove') {
       this.#positions.drop();
       return [];
@@ -173,7 +180,7 @@ class OllamaEditor implements StreamEditor {
   }
 }
 
-/** Newer versions number the calls of an answer. */
+/** Newer versions number the calls of a response. */
 function positionOf(entry: unknown): number | null {
   const definition = isRecord(entry) ? recordAt(entry, 'function') : null;
   return definition === null ? null : indexAt(definition);

@@ -5,7 +5,7 @@ import { jsonText, recordsAt, stringAt } from './members.ts';
 /** Objects and lists around a value. */
 const MAX_DEPTH = 64;
 
-/** UTF-16 units of paths and values that are kept for all calls of one answer. */
+/** UTF-16 units of paths and values that are kept for all calls of one response. */
 export interface Budget {
   left: number;
 }

@@ -1,7 +1,7 @@
 /** Positions that are remembered. */
 const MAX_POSITIONS = 10_000;
 
-/** The positions of an answer's parts in the stream for the client: without gaps where parts were removed. */
+/** The positions of a response's parts in the stream for the client: without gaps where parts were removed. */
 export class Renumbering {
   readonly #changed = new Map<number, number>();
   #next = 0;

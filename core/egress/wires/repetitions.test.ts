@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc, { runs } from '../../../testing/random/properties.ts';
 import type { Json, JudgeCall } from '../model-wire.ts';
 import { createSseFrames } from '../sse-frames.ts';
-import { AnswerCalls } from './answer-calls.ts';
+import { JudgedCalls } from './judged-calls.ts';
 import { AnthropicEditor } from './anthropic-stream.ts';
 import { ChatEditor } from './chat-stream.ts';
 import { RepeatedEvent } from '../../usage/repeated-event.ts';
@@ -153,7 +153,7 @@ const EVENTS: Readonly<Record<'chat' | 'responses' | 'anthropic', fc.Arbitrary<s
 
 const judge: JudgeCall = ({ name }) => (name === 'drop' ? 'remove' : 'pass');
 const editorOf = (wire: keyof typeof EVENTS, removeUsage: boolean): StreamEditor => {
-  const calls = new AnswerCalls(judge);
+  const calls = new JudgedCalls(judge);
   if (wire === 'chat') return new ChatEditor(calls, 'M', removeUsage);
   return wire === 'responses' ? new ResponsesEditor(calls, 'M') : new AnthropicEditor(calls, 'M');
 };
@@ -182,7 +182,7 @@ test.each(['chat', 'responses', 'anthropic'] as const)(
               const frames = [...splitter.push(Buffer.from(text)), ...splitter.end()];
               const sent = [...frames.flatMap((frame) => made.push(frame)), ...made.end()];
               const body = Buffer.concat(sent.map(({ raw }) => raw)).toString();
-              return { reads, result: { body, answer: made.answer, removed: made.removed } };
+              return { reads, result: { body, response: made.response, removed: made.removed } };
             },
           );
           recognised += (parsing?.reads ?? 0) - (filter?.reads ?? 0);

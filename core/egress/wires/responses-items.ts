@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { Json } from '../model-wire.ts';
-import type { AnswerCall, CallPart } from './answer-calls.ts';
+import type { JudgedCall, CallPart } from './judged-calls.ts';
 import { argumentsOf, listAt, nameAt, stringAt } from './members.ts';
 
 /** Tools of OpenAI that have a type instead of a name and that the agent runs: the type in a request, the type of a call, and the name here. */
@@ -40,7 +40,7 @@ export function callIn(item: unknown): CallPart | null {
 /** The output without removed calls. `calls`: one per entry, null for an entry that is not a call. */
 export function outputWithout(
   output: readonly unknown[],
-  calls: readonly (AnswerCall | null)[],
+  calls: readonly (JudgedCall | null)[],
 ): readonly unknown[] {
   return output.filter((_, index) => calls[index]?.decision !== 'remove');
 }

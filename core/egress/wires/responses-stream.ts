@@ -1,5 +1,5 @@
 import type { Json } from '../model-wire.ts';
-import { isNoneLeft, type AnswerCall, type AnswerCalls } from './answer-calls.ts';
+import { isNoneLeft, type JudgedCall, type JudgedCalls } from './judged-calls.ts';
 import { argumentsOf, indexAt, nameAt, recordAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
@@ -23,16 +23,16 @@ const LAST: ReadonlyMap<string, boolean> = new Map([
 
 /** Reads and writes streams of OpenAI's Responses. */
 export class ResponsesEditor implements StreamEditor {
-  readonly calls: AnswerCalls;
+  readonly calls: JudgedCalls;
   readonly facts = noFacts();
   readonly #message: string;
   /** By position (`#0`), id of the item, and id of the call. */
-  readonly #known = new Map<string, AnswerCall>();
-  readonly #all: AnswerCall[] = [];
+  readonly #known = new Map<string, JudgedCall>();
+  readonly #all: JudgedCall[] = [];
   readonly #positions = new Renumbering();
   #isReplaced = false;
 
-  constructor(calls: AnswerCalls, message: string) {
+  constructor(calls: JudgedCalls, message: string) {
     this.calls = calls;
     this.#message = message;
   }
@@ -41,7 +41,7 @@ export class ResponsesEditor implements StreamEditor {
     return this.calls.isChanging;
   }
 
-  read(event: Json): readonly AnswerCall[] {
+  read(event: Json): readonly JudgedCall[] {
     const type = stringAt(event, 'type') ?? '';
     const response = recordAt(event, 'response');
     if (response !== null) return this.#readResponse(response, type);
@@ -60,7 +60,7 @@ export class ResponsesEditor implements StreamEditor {
     return [call];
   }
 
-  write(event: Json, calls: readonly AnswerCall[]): readonly Json[] | null {
+  write(event: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
     const response = recordAt(event, 'response');
     if (response !== null) return this.#writeResponse(event, response, calls);
     const index = indexAt(event, 'output_index');
@@ -81,14 +81,14 @@ export class ResponsesEditor implements StreamEditor {
   }
 
   /** The call that an event without an item belongs to. */
-  #callOf(event: Json): AnswerCall | null {
+  #callOf(event: Json): JudgedCall | null {
     const index = indexAt(event, 'output_index');
     const id = nameAt(event, 'item_id');
     const byIndex = index === null ? undefined : this.#known.get(`#${index}`);
     return byIndex ?? (id === null ? undefined : this.#known.get(id)) ?? null;
   }
 
-  #readItem(event: Json, item: Json, type: string): AnswerCall {
+  #readItem(event: Json, item: Json, type: string): JudgedCall {
     const part = callIn(item) ?? { id: null, name: null, arguments: null };
     const index = indexAt(event, 'output_index');
     const key = index === null ? nameAt(item, 'id') : `#${index}`;
@@ -105,13 +105,13 @@ export class ResponsesEditor implements StreamEditor {
     return call;
   }
 
-  #remember(call: AnswerCall, keys: readonly (string | null)[]): void {
+  #remember(call: JudgedCall, keys: readonly (string | null)[]): void {
     if (this.#all.at(-1) !== call) this.#all.push(call);
     for (const key of keys)
       if (key !== null && (this.#known.size < MAX_KEYS || this.#known.has(key))) this.#known.set(key, call);
   }
 
-  #readResponse(response: Json, type: string): readonly AnswerCall[] {
+  #readResponse(response: Json, type: string): readonly JudgedCall[] {
     this.facts.model ??= nameAt(response, 'model');
     this.facts.usage = usageOf('responses', response) ?? this.facts.usage;
     if (LAST.has(type)) {
@@ -122,7 +122,7 @@ export class ResponsesEditor implements StreamEditor {
   }
 
   /** The call of an item in a whole response. A call that the stream did not have is judged here. */
-  #callOfItem(item: unknown): AnswerCall | null {
+  #callOfItem(item: unknown): JudgedCall | null {
     const part = callIn(item);
     if (part === null) return null;
     const known = part.id === null ? undefined : this.#known.get(part.id);
@@ -133,7 +133,7 @@ export class ResponsesEditor implements StreamEditor {
     return call;
   }
 
-  #writeResponse(event: Json, response: Json, calls: readonly AnswerCall[]): readonly Json[] | null {
+  #writeResponse(event: Json, response: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
     const output = outputOf(response);
     const ofCalls = calls[Symbol.iterator]();
     const left = outputWithout(

@@ -1,6 +1,6 @@
 import { own } from '../../untrusted/fields.ts';
-import type { Json, JudgeCall, ModelAnswer, ModelRequest, ModelWire } from '../model-wire.ts';
-import { AnswerCalls, isNoneLeft, type AnswerCall } from './answer-calls.ts';
+import type { Json, JudgeCall, ModelResponse, ModelRequest, ModelWire } from '../model-wire.ts';
+import { JudgedCalls, isNoneLeft, type JudgedCall } from './judged-calls.ts';
 import { addedMessages, argumentsOf, limitAt, nameAt, recordsAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { callIn, messageItem, nameOfClientTool, outputOf, outputWithout } from './responses-items.ts';
@@ -13,10 +13,10 @@ export const RESPONSES: ModelWire = {
   name: 'responses',
   readRequest,
   prepare: () => null,
-  readAnswer: (body) => read(body, () => 'pass').answer,
+  readResponse: (body) => read(body, () => 'pass').response,
   strip,
   createFilter: ({ judge, message }) =>
-    createStreamFilter(new ResponsesEditor(new AnswerCalls(judge), message)),
+    createStreamFilter(new ResponsesEditor(new JudgedCalls(judge), message)),
   ...RESPONSES_ERRORS,
 };
 
@@ -71,7 +71,7 @@ function callsIn(input: readonly Json[]): [string | null, string | null][] {
 
 const isOutput = (item: Json): boolean => (stringAt(item, 'type') ?? '').endsWith('_call_output');
 
-/** Items without a role are the model's, except those that the agent answers with. */
+/** Items without a role are the model's, except those that the agent sends. */
 function isOfModel(item: Json): boolean {
   const role = stringAt(item, 'role');
   if (role !== null) return role === 'assistant';
@@ -81,20 +81,20 @@ function isOfModel(item: Json): boolean {
 function read(
   body: Json,
   judge: JudgeCall,
-): { answer: ModelAnswer; calls: AnswerCalls; ofOutput: (AnswerCall | null)[] } {
-  const calls = new AnswerCalls(judge);
+): { response: ModelResponse; calls: JudgedCalls; ofOutput: (JudgedCall | null)[] } {
+  const calls = new JudgedCalls(judge);
   const ofOutput = outputOf(body).map((item) => {
     const call = callIn(item);
     return call === null ? null : calls.whole({ ...call, arguments: argumentsOf(call.arguments) });
   });
   const status = stringAt(body, 'status');
-  const answer: ModelAnswer = {
+  const response: ModelResponse = {
     model: nameAt(body, 'model'),
     toolCalls: calls.facts,
     usage: usageOf('responses', body),
     isComplete: status === 'completed' || status === 'incomplete',
   };
-  return { answer, calls, ofOutput };
+  return { response, calls, ofOutput };
 }
 
 function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelWire['strip']> {

@@ -66,7 +66,7 @@ describe('usage that the lane requested', () => {
     expect(output).toBe(
       [`data: ${DELTA} ,"n":12345678901234567890}\n\n`, `data: ${DELTA}}\r\n\r\n`, text[2], text[4]].join(''),
     );
-    expect(filter.answer.usage).toMatchObject({ promptTokens: 1, completionTokens: 1 });
+    expect(filter.response.usage).toMatchObject({ promptTokens: 1, completionTokens: 1 });
   });
 
   test.each([
@@ -90,7 +90,7 @@ describe('usage that the lane requested', () => {
 });
 
 describe('a stream of chat completions', () => {
-  test('with a whole answer in one event has the message in front of its end', () => {
+  test('with a whole response in one event has the message in front of its end', () => {
     const text = stream(chunk({ role: 'assistant', content: '', tool_calls: [part(0, 'a')] }, 'tool_calls'));
     expect(eventsIn(sent('chat', text, { judge: () => 'remove' }))).toEqual([
       chunk({ role: 'assistant', content: M }),
@@ -303,7 +303,7 @@ describe('a stream of Anthropic', () => {
     const filter = filterOf('anthropic', { judge: held });
     const text = stream(start, { type: 'content_block_stop', index: 0 });
     expect(textOf(framesOf(text).flatMap((frame) => filter.push(frame)))).toBe(text);
-    expect(filter.answer.toolCalls).toEqual([{ id: null, name: 'a', arguments: '{"b":1}' }]);
+    expect(filter.response.toolCalls).toEqual([{ id: null, name: 'a', arguments: '{"b":1}' }]);
   });
 });
 
@@ -390,7 +390,7 @@ describe('a stream of Gemini', () => {
     };
     const filter = filterOf('gemini', { judge });
     const output = textOf([...framesOf(text).flatMap((frame) => filter.push(frame)), ...filter.end()]);
-    expect(filter.answer.toolCalls).toEqual([{ id: null, name: 'a', arguments: wanted }]);
+    expect(filter.response.toolCalls).toEqual([{ id: null, name: 'a', arguments: wanted }]);
     expect(seen).toEqual(wanted === null ? [null] : [null, wanted]);
     if (wanted === null) expect(output).not.toContain('functionCall');
     else expect(output).toBe(text);
@@ -444,9 +444,9 @@ describe('a list of events of Gemini', () => {
       [5, { candidates: [{ finishReason: 'STOP', content: { role: 'model', parts: [{ text: M }] } }] }],
     ],
   ])('%s', (_name, judge, expected) => {
-    const { body, answer } = filterList(WIRE_OF.gemini, list, { ...options, judge });
+    const { body, response } = filterList(WIRE_OF.gemini, list, { ...options, judge });
     expect(body).toEqual(expected);
-    expect(answer.toolCalls.map(({ name }) => name)).toEqual(['a', 'b']);
+    expect(response.toolCalls.map(({ name }) => name)).toEqual(['a', 'b']);
   });
 });
 

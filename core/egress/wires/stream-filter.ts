@@ -1,7 +1,7 @@
 import { isRecord } from '../../untrusted/fields.ts';
-import type { Frame, Json, ModelAnswer, StreamFilter } from '../model-wire.ts';
+import type { Frame, Json, ModelResponse, StreamFilter } from '../model-wire.ts';
 import { frameLike } from '../sse-frames.ts';
-import type { AnswerCall, AnswerCalls } from './answer-calls.ts';
+import type { JudgedCall, JudgedCalls } from './judged-calls.ts';
 import { exactJson, readJson } from './exact-json.ts';
 import { jsonText, stringAt } from './members.ts';
 import { Repetitions, type Repetition } from '../../usage/repeated-event.ts';
@@ -11,17 +11,17 @@ export const MAX_HELD_BYTES = 8 * 1024 * 1024;
 
 /** Reads and writes the events of one stream in one protocol. */
 export interface StreamEditor {
-  readonly calls: AnswerCalls;
-  readonly facts: Omit<ModelAnswer, 'toolCalls'>;
+  readonly calls: JudgedCalls;
+  readonly facts: Omit<ModelResponse, 'toolCalls'>;
   /** false: `write` would change nothing. */
   readonly isChanging: boolean;
   /** Reads the facts of an event. Returns the calls that the event is part of, in the order in which `write` needs them. */
-  read(event: Json): readonly AnswerCall[];
+  read(event: Json): readonly JudgedCall[];
   /**
    * The events for the client instead of this one, in the order of the stream; null: unchanged. All calls of the event are
    * decided. `data`: the event's text. A string in the result is the text of an event.
    */
-  write(event: Json, calls: readonly AnswerCall[], data: string): readonly (Json | string)[] | null;
+  write(event: Json, calls: readonly JudgedCall[], data: string): readonly (Json | string)[] | null;
   /**
    * Called after `read` has returned no calls: whether the same event has no effect when it follows directly, also with other texts
    * under some keys. null: it may have one. Absent: for all events.
@@ -30,16 +30,16 @@ export interface StreamEditor {
 }
 
 /** The first facts of a stream. */
-export function noFacts(): Omit<ModelAnswer, 'toolCalls'> {
+export function noFacts(): Omit<ModelResponse, 'toolCalls'> {
   return { model: null, usage: null, isComplete: false };
 }
 
-const NO_CALLS: readonly AnswerCall[] = [];
+const NO_CALLS: readonly JudgedCall[] = [];
 
 interface BufferedFrame {
   frame: Frame;
   event: Json | null;
-  calls: readonly AnswerCall[];
+  calls: readonly JudgedCall[];
 }
 
 /** The data of OpenAI's last event. */
@@ -107,14 +107,14 @@ export function createStreamFilter(editor: StreamEditor): StreamFilter {
       calls.finishAll();
       return released();
     },
-    get answer() {
+    get response() {
       return { ...facts, toolCalls: calls.facts };
     },
     removed: calls.removed,
   };
 }
 
-const isHeld = ({ decision }: AnswerCall): boolean => decision === 'hold';
+const isHeld = ({ decision }: JudgedCall): boolean => decision === 'hold';
 
 function eventOf({ data }: Frame): Json | null {
   // A text that is not JSON costs an exception, which every stream of OpenAI would have.

@@ -2,10 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { isRecord, jsonOf } from '../../untrusted/fields.ts';
-import { event, VENDORS, type CallWire, type VendorAnswer } from '../../../testing/sidecar/vendor-streams.ts';
+import {
+  event,
+  VENDORS,
+  type CallWire,
+  type VendorResponse,
+} from '../../../testing/sidecar/vendor-streams.ts';
 import type { FilterOptions, Frame, Json, JudgeCall, StreamFilter, WireName } from '../model-wire.ts';
 import { createLineFrames, createSseFrames } from '../sse-frames.ts';
-import { MAX_ARGUMENTS, MAX_CALLS } from './answer-calls.ts';
+import { MAX_ARGUMENTS, MAX_CALLS } from './judged-calls.ts';
 import { WIRE_OF } from './wire-of.ts';
 
 const WIRES = Object.keys(VENDORS) as CallWire[];
@@ -62,12 +67,12 @@ const holding =
   ({ arguments: input }) =>
     input === null ? 'hold' : isAllowed(input) ? 'pass' : 'remove';
 
-const call = (name: string, input = '{"id":"1234567890"}'): VendorAnswer['calls'][number] => ({
+const call = (name: string, input = '{"id":"1234567890"}'): VendorResponse['calls'][number] => ({
   name,
   input,
 });
-const TWO: VendorAnswer = { text: '', calls: [call('delete_order'), call('search')] };
-const THREE: VendorAnswer = { text: 'Wait.', calls: [call('search'), call('delete_order'), call('find')] };
+const TWO: VendorResponse = { text: '', calls: [call('delete_order'), call('search')] };
+const THREE: VendorResponse = { text: 'Wait.', calls: [call('search'), call('delete_order'), call('find')] };
 
 const SAMPLE_FILES: readonly [WireName, string][] = [
   ['chat', 'openai-chat-stream.sse'],
@@ -80,13 +85,13 @@ describe('a recorded stream', () => {
   test.each(SAMPLE_FILES)('of %s passes with its bytes: %s', (wire, file) => {
     const stream = readFileSync(join(SAMPLES, file), 'utf8');
     expect(filtered(wire, stream).text).toBe(stream);
-    const { answer } = filtered(wire, stream, { judge: removing('multiply') }).filter;
-    expect(answer).toMatchObject({ toolCalls: [], isComplete: true });
+    const { response } = filtered(wire, stream, { judge: removing('multiply') }).filter;
+    expect(response).toMatchObject({ toolCalls: [], isComplete: true });
     const usage = file.includes('without')
       ? null
       : { promptTokens: 31, cachedTokens: 16, completionTokens: 5 };
-    if (usage === null) expect(answer.usage).toBeNull();
-    else expect(answer.usage).toMatchObject(usage);
+    if (usage === null) expect(response.usage).toBeNull();
+    else expect(response.usage).toMatchObject(usage);
   });
 });
 
@@ -101,7 +106,7 @@ describe.each(WIRES)('a stream of %s', (wire) => {
       cacheWriteTokens: wire === 'anthropic' ? 4 : 0,
       reasoningTokens: ['chat', 'responses', 'gemini'].includes(wire) ? 2 : 0,
     };
-    expect(filter.answer).toMatchObject({
+    expect(filter.response).toMatchObject({
       model: wire === 'cohere' ? null : 'model-1',
       toolCalls: THREE.calls.map(({ name, input }) => ({ name, arguments: input })),
       usage,
@@ -112,7 +117,7 @@ describe.each(WIRES)('a stream of %s', (wire) => {
   test('is not complete when it is cut', () => {
     const events = stream(THREE);
     const cut = events.slice(0, Math.floor(events.length / 2)).join('');
-    expect(filtered(wire, cut).filter.answer.isComplete).toBe(false);
+    expect(filtered(wire, cut).filter.response.isComplete).toBe(false);
   });
 
   test.each([
@@ -134,12 +139,12 @@ describe.each(WIRES)('a stream of %s', (wire) => {
   ])('loses one of several calls %s', (name, judge) => {
     const isByInput = name.startsWith('with');
     const forbidden = call('delete_order', isByInput ? '{"id":"999"}' : undefined);
-    for (const answer of [TWO, THREE]) {
-      const calls = answer.calls.map((each) => (each.name === 'delete_order' ? forbidden : each));
-      const { events, text, filter } = filtered(wire, stream({ ...answer, calls }).join(''), { judge });
+    for (const response of [TWO, THREE]) {
+      const calls = response.calls.map((each) => (each.name === 'delete_order' ? forbidden : each));
+      const { events, text, filter } = filtered(wire, stream({ ...response, calls }).join(''), { judge });
       const left = calls.filter((each) => each !== forbidden);
-      expect(receive(events)).toMatchObject({ calls: left, text: answer.text });
-      expect(receive(events).reason).toBe(receive(eventsIn(wire, stream({ ...answer, calls }))).reason);
+      expect(receive(events)).toMatchObject({ calls: left, text: response.text });
+      expect(receive(events).reason).toBe(receive(eventsIn(wire, stream({ ...response, calls }))).reason);
       expect(text).not.toMatch(/delete_order/);
       const { positions } = receive(events);
       expect(positions).toEqual(positions.map((_, index) => index));
@@ -151,12 +156,12 @@ describe.each(WIRES)('a stream of %s', (wire) => {
     ['by name', removing('delete_order', 'search', 'find')],
     ['by arguments', holding(() => false)],
   ])('has the message instead of its calls if all are removed %s', (_name, judge) => {
-    for (const answer of [TWO, THREE]) {
-      const { events, text } = filtered(wire, stream(answer).join(''), { judge });
+    for (const response of [TWO, THREE]) {
+      const { events, text } = filtered(wire, stream(response).join(''), { judge });
       const received = receive(events);
       expect(received.calls).toEqual([]);
-      expect(received.text.replace(/\s/g, '')).toBe((answer.text + M).replace(/\s/g, ''));
-      const plain = receive(eventsIn(wire, stream({ text: answer.text || 'text', calls: [] })));
+      expect(received.text.replace(/\s/g, '')).toBe((response.text + M).replace(/\s/g, ''));
+      const plain = receive(eventsIn(wire, stream({ text: response.text || 'text', calls: [] })));
       expect(received.reason).toBe(plain.reason);
       expect(received.positions).toEqual(received.positions.map((_, index) => index));
       expect(text).not.toMatch(/delete_order|"search"/);
@@ -187,7 +192,7 @@ describe.each(WIRES)('a stream of %s', (wire) => {
   test('counts at most a number of calls, and removes the others', () => {
     const calls = Array.from({ length: MAX_CALLS + 5 }, (_, index) => call(`tool_${index}`, '{}'));
     const { events, filter } = filtered(wire, stream({ text: '', calls }).join(''));
-    expect(filter.answer.toolCalls).toHaveLength(MAX_CALLS);
+    expect(filter.response.toolCalls).toHaveLength(MAX_CALLS);
     const isWhole = wire === 'gemini' || wire === 'ollama';
     expect(receive(events).calls).toHaveLength(isWhole ? MAX_CALLS + 5 : MAX_CALLS);
   });

@@ -2,19 +2,19 @@ import { isRecord, jsonOf } from '../untrusted/fields.ts';
 import { StreamReader } from './sse-data.ts';
 import { LINES, SSE } from './sse-format.ts';
 import { StreamDecoder } from './stream-decoder.ts';
-import { TOOL_RESULT, UsageCollector, usageOfDocument } from './answer-usage.ts';
+import { TOOL_RESULT, UsageCollector, usageOfDocument } from './response-usage.ts';
 import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
 import { EVERY_RESPONSE, type UsageScope } from './usage-scope.ts';
 import type { ParsedUsage } from './usage.ts';
 
 /** Format of a body that may contain usage: one JSON document, server-sent events, or lines of JSON. */
-export type AnswerForm = 'json' | 'stream' | 'lines';
+export type ResponseForm = 'json' | 'stream' | 'lines';
 
 /** Maximum bytes of a body that are read. For a stream, the limit applies to the characters of one event or line. */
 export const MAX_READ_BYTES = 1024 * 1024;
 
 /** The form for a content type; null: unsupported or missing content type. */
-export function formOfType(contentType: string | undefined): AnswerForm | null {
+export function formOfType(contentType: string | undefined): ResponseForm | null {
   // The usual values need no parsing.
   if (contentType === 'application/json') return 'json';
   if (contentType === 'text/event-stream') return 'stream';
@@ -45,7 +45,7 @@ function mediaType(contentType: string | undefined): string {
 /** Number of leading bytes that `formOfStart` reads. */
 export const START_BYTES = 64;
 
-const STARTS: readonly [AnswerForm, RegExp][] = [
+const STARTS: readonly [ResponseForm, RegExp][] = [
   ['json', /^\s*\{/],
   ['stream', /^\s*(?:data|event|id|retry)?:/],
   // AI SDK 4 and Mastra: each line begins with a type code.
@@ -53,7 +53,7 @@ const STARTS: readonly [AnswerForm, RegExp][] = [
 ];
 
 /** Detects the form from the first bytes, for any content type; null: not detected. */
-export function formOfStart(start: Uint8Array): AnswerForm | null {
+export function formOfStart(start: Uint8Array): ResponseForm | null {
   const text = WHOLE_TEXT.decode(start.subarray(0, START_BYTES));
   return STARTS.find(([, pattern]) => pattern.test(text))?.[0] ?? null;
 }
@@ -137,7 +137,7 @@ const SHAPES: readonly RegExp[] = [
 const UNFINISHED = /"status"\s*:\s*"(?:queued|in_progress)"/;
 
 /** Whether the start of a body that is too large to read looks like a model response. */
-export function startsLikeModelAnswer(form: AnswerForm, start: Uint8Array): boolean {
+export function startsLikeModelResponse(form: ResponseForm, start: Uint8Array): boolean {
   if (form === 'json') {
     const text = WHOLE_TEXT.decode(start);
     return SHAPES.some((shape) => shape.test(text));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from '../../testing/random/properties.ts';
-import { requestUsageOf, UsageCollector } from './answer-usage.ts';
+import { requestUsageOf, UsageCollector } from './response-usage.ts';
 import type { RequestUsage } from './usage.ts';
 
 const call = (modelId: string, promptTokens: number, completionTokens: number, totalTokens: number) => ({

@@ -2,10 +2,10 @@ import { cut } from '../../untrusted/fields.ts';
 import type { CallDecision, JudgeCall, ToolCall } from '../model-wire.ts';
 import { argumentsOf } from './members.ts';
 
-/** Calls of one answer that are listed; in streams, further calls count as `remove`. */
+/** Calls of one response that are listed; in streams, further calls count as `remove`. */
 export const MAX_CALLS = 1000;
 
-/** UTF-16 units of arguments that are kept of one answer: of calls that are held, and of calls that are listed. */
+/** UTF-16 units of arguments that are kept of one response: of calls that are held, and of calls that are listed. */
 export const MAX_ARGUMENTS = 1024 * 1024;
 
 const MAX_NAME = 256;
@@ -19,7 +19,7 @@ export interface CallPart {
 }
 
 /** A call of a stream. */
-export interface AnswerCall {
+export interface JudgedCall {
   readonly id: string | null;
   /** Empty: not received yet. */
   readonly name: string;
@@ -31,7 +31,7 @@ export interface AnswerCall {
 }
 
 /** Stands for a part that is not a valid call: it passes. */
-export const NOT_A_CALL: AnswerCall = {
+export const NOT_A_CALL: JudgedCall = {
   id: null,
   name: '',
   decision: 'pass',
@@ -40,9 +40,9 @@ export const NOT_A_CALL: AnswerCall = {
 };
 
 /** Stands for all calls above `MAX_CALLS`. */
-const ONE_TOO_MANY: AnswerCall = { ...NOT_A_CALL, decision: 'remove' };
+const ONE_TOO_MANY: JudgedCall = { ...NOT_A_CALL, decision: 'remove' };
 
-class OpenCall implements AnswerCall {
+class OpenCall implements JudgedCall {
   id: string | null = null;
   name = '';
   decision: CallDecision = 'hold';
@@ -66,9 +66,9 @@ class OpenCall implements AnswerCall {
   }
 }
 
-/** The calls of one answer, with the decision about each. */
-export class AnswerCalls {
-  /** In the order of the answer. */
+/** The calls of one response, with the decision about each. */
+export class JudgedCalls {
+  /** In the order of the response. */
   readonly facts: ToolCall[] = [];
   readonly removed: ToolCall[] = [];
   readonly #judge: JudgeCall;
@@ -94,7 +94,7 @@ export class AnswerCalls {
   }
 
   /** A call whose first part was received. `hasText` false: its arguments are known only at `finish`. */
-  start(part: CallPart, hasText = true): AnswerCall {
+  start(part: CallPart, hasText = true): JudgedCall {
     if (this.isFull) {
       this.#isChanging = true;
       return ONE_TOO_MANY;
@@ -109,7 +109,7 @@ export class AnswerCalls {
   }
 
   /** A further part. After the end of the call, its parts follow the decision. */
-  add(started: AnswerCall, { id, name, arguments: text }: CallPart): void {
+  add(started: JudgedCall, { id, name, arguments: text }: CallPart): void {
     if (!(started instanceof OpenCall) || !started.isOpen) return;
     started.id ??= id;
     if (started.fact !== null) started.fact.id = started.id;
@@ -118,7 +118,7 @@ export class AnswerCalls {
   }
 
   /** The end of a call. `whole`: its arguments, where the vendor repeats them; null: the parts together. */
-  finish(started: AnswerCall, whole: string | null = null): void {
+  finish(started: JudgedCall, whole: string | null = null): void {
     if (!(started instanceof OpenCall) || !started.isOpen) return;
     started.isOpen = false;
     this.#open.delete(started);
@@ -139,7 +139,7 @@ export class AnswerCalls {
     this.#list(fact);
   }
 
-  /** The end of the answer. */
+  /** The end of the response. */
   finishAll(): void {
     for (const call of this.#open) this.finish(call);
   }
@@ -149,8 +149,8 @@ export class AnswerCalls {
     for (const call of this.#open) this.#release(call);
   }
 
-  /** A call that is complete in one event, or in the answer. `arguments` null: they cannot be read. */
-  whole({ id, name, arguments: text }: CallPart): AnswerCall {
+  /** A call that is complete in one event, or in the response. `arguments` null: they cannot be read. */
+  whole({ id, name, arguments: text }: CallPart): JudgedCall {
     if (name === null) return NOT_A_CALL;
     const fact: ToolCall = { id, name, arguments: text };
     if (this.facts.length < MAX_CALLS) this.facts.push(fact);
@@ -209,7 +209,7 @@ export class AnswerCalls {
 }
 
 /** Whether the message has to replace the calls: calls were removed, and none is left. */
-export function isNoneLeft(calls: readonly AnswerCall[]): boolean {
+export function isNoneLeft(calls: readonly JudgedCall[]): boolean {
   return (
     calls.some(({ decision }) => decision === 'remove') &&
     calls.every(({ decision }) => decision === 'remove')

@@ -1,7 +1,7 @@
 import { bodyText } from './body-text.ts';
 
 /** How the body of a response is read: one JSON document, server-sent events, or lines of JSON. */
-export type AnswerFormat = 'json' | 'sse' | 'ndjson';
+export type ResponseFormat = 'json' | 'sse' | 'ndjson';
 
 /** Lines of JSON have no such type here: they begin like a document, and clients also read a document that has their type. */
 export const isSseType = (contentType: string): boolean => contentType === 'text/event-stream';
@@ -19,7 +19,7 @@ const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byt
 const FIELDS = [':', 'data:', 'event:', 'id:', 'retry:'];
 
 /** The format of a body that begins with these bytes; `none`: none of them; null: not known yet. `isWhole`: the body has no more bytes. */
-export function formatOfStart(start: Buffer, isWhole = false): AnswerFormat | 'none' | null {
+export function formatOfStart(start: Buffer, isWhole = false): ResponseFormat | 'none' | null {
   const begin = start.findIndex((byte) => !isBlank(byte));
   if (begin < 0) return isWhole ? 'none' : null;
   const bytes = start.subarray(begin, begin + START_BYTES);

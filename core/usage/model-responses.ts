@@ -11,7 +11,7 @@ const MODEL_OBJECTS: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a JSON object is a model response or a chunk of one. */
-export function isModelAnswer(object: Record<string, unknown>): boolean {
+export function isModelResponse(object: Record<string, unknown>): boolean {
   const kind = own(object, 'object');
   if (typeof kind === 'string' && MODEL_OBJECTS.has(kind)) return true;
   const choices = own(object, 'choices');

@@ -3,7 +3,7 @@ import { findUsage, type Finding } from './usage-in-json.ts';
 import { EVERY_RESPONSE, type UsageScope } from './usage-scope.ts';
 import {
   REQUESTED_MODEL,
-  type AnswerUsage,
+  type ResponseUsage,
   type ModelCall,
   type ParsedUsage,
   type ReadCall,
@@ -217,7 +217,7 @@ function isUnread(call: Call, last: Call): boolean {
 /** The usage to store in the audit entry; null: the response contains no calls. */
 export function requestUsageOf({ calls, unknown, reason }: ParsedUsage): RequestUsage | null {
   if (calls.length === 0) return unknown.length === 0 ? null : { unavailable: reason };
-  const usage: AnswerUsage = totalOf(calls);
+  const usage: ResponseUsage = totalOf(calls);
   if (calls.length === 1 && calls[0]?.[REQUESTED_MODEL] === true) usage[REQUESTED_MODEL] = true;
   if (calls.length > 1) usage.calls = calls.map(({ id: _id, isRoot: _isRoot, ...call }): ModelCall => call);
   if (unknown.length > 0) usage.callsWithoutUsage = unknown.length;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { VENDORS, type CallWire, type VendorAnswer } from '../../../testing/sidecar/vendor-streams.ts';
+import { VENDORS, type CallWire, type VendorResponse } from '../../../testing/sidecar/vendor-streams.ts';
 import type { Json, JudgeCall, ModelUsage, WireName } from '../model-wire.ts';
 import { WIRE_OF } from './wire-of.ts';
 
@@ -13,17 +13,20 @@ const removing =
   (...names: string[]): JudgeCall =>
   ({ name }) =>
     names.includes(name) ? 'remove' : 'pass';
-const call = (name: string, input = '{"id":"1"}'): VendorAnswer['calls'][number] => ({ name, input });
-const ANSWER: VendorAnswer = { text: 'Wait.', calls: [call('search'), call('delete_order', '{"id":"2"}')] };
+const call = (name: string, input = '{"id":"1"}'): VendorResponse['calls'][number] => ({ name, input });
+const RESPONSE: VendorResponse = {
+  text: 'Wait.',
+  calls: [call('search'), call('delete_order', '{"id":"2"}')],
+};
 
-describe('a recorded answer', () => {
+describe('a recorded response', () => {
   test.each<[WireName, string]>([
     ['chat', 'openai-chat.json'],
     ['responses', 'openai-responses.json'],
     ['anthropic', 'anthropic-messages.json'],
   ])('of %s has its facts', (wire, file) => {
     const body = JSON.parse(readFileSync(join(SAMPLES, file), 'utf8')) as Json;
-    expect(WIRE_OF[wire].readAnswer(body)).toMatchObject({
+    expect(WIRE_OF[wire].readResponse(body)).toMatchObject({
       toolCalls: [],
       usage: { promptTokens: 31, cachedTokens: 16, completionTokens: 5 },
       isComplete: true,
@@ -32,38 +35,38 @@ describe('a recorded answer', () => {
   });
 });
 
-describe.each(WIRES)('an answer of %s', (wire) => {
+describe.each(WIRES)('a response of %s', (wire) => {
   const { whole, receive } = VENDORS[wire];
   const { [wire]: read } = WIRE_OF;
 
   test('has its facts', () => {
-    expect(read.readAnswer(whole(ANSWER))).toMatchObject({
+    expect(read.readResponse(whole(RESPONSE))).toMatchObject({
       model: wire === 'cohere' ? null : 'model-1',
-      toolCalls: ANSWER.calls.map(({ name, input }) => ({ name, arguments: input })),
+      toolCalls: RESPONSE.calls.map(({ name, input }) => ({ name, arguments: input })),
       usage: { promptTokens: 31, completionTokens: 5 },
       isComplete: true,
     });
   });
 
   test('is unchanged if no call is removed', () => {
-    expect(read.strip(whole(ANSWER), removing('other'), M)).toBeNull();
+    expect(read.strip(whole(RESPONSE), removing('other'), M)).toBeNull();
     expect(read.strip(whole({ text: 'a', calls: [] }), () => 'remove', M)).toBeNull();
   });
 
   test('loses one of two calls, by name and by arguments', () => {
     const byInput: JudgeCall = ({ arguments: input }) => (input === '{"id":"2"}' ? 'remove' : 'pass');
     for (const judge of [removing('delete_order'), byInput]) {
-      const stripped = read.strip(whole(ANSWER), judge, M);
+      const stripped = read.strip(whole(RESPONSE), judge, M);
       expect(stripped?.removed).toMatchObject([{ name: 'delete_order', arguments: '{"id":"2"}' }]);
-      const before = receive([whole(ANSWER)]);
+      const before = receive([whole(RESPONSE)]);
       expect(receive([stripped!.body])).toMatchObject({
-        ...{ calls: [ANSWER.calls[0]], text: 'Wait.', reason: before.reason },
+        ...{ calls: [RESPONSE.calls[0]], text: 'Wait.', reason: before.reason },
       });
     }
   });
 
   test.each(['', 'Wait.'])('has the message instead of its calls, after the text "%s"', (text) => {
-    const stripped = read.strip(whole({ ...ANSWER, text }), () => 'hold', M);
+    const stripped = read.strip(whole({ ...RESPONSE, text }), () => 'hold', M);
     const received = receive([stripped!.body]);
     expect(received.calls).toEqual([]);
     expect(received.text.replace(/\s/g, '')).toBe((text + M).replace(/\s/g, ''));
@@ -75,7 +78,7 @@ describe.each(WIRES)('an answer of %s', (wire) => {
     const wrong = [1, null, 'a', {}, [1, null, [], {}, { message: 1, content: 1, delta: [], type: 1 }]];
     for (const member of ['choices', 'output', 'content', 'candidates', 'message', 'usage'])
       for (const value of wrong) {
-        expect(read.readAnswer({ [member]: value }).toolCalls).toEqual([]);
+        expect(read.readResponse({ [member]: value }).toolCalls).toEqual([]);
         expect(read.strip({ [member]: value }, () => 'remove', M)).toBeNull();
       }
   });
@@ -84,13 +87,13 @@ describe.each(WIRES)('an answer of %s', (wire) => {
     const body = JSON.parse(
       '{"__proto__":{"choices":[],"x":1},"constructor":1,"message":{"__proto__":[]}}',
     ) as Json;
-    expect(read.readAnswer(body).toolCalls).toEqual([]);
+    expect(read.readResponse(body).toolCalls).toEqual([]);
     expect(read.strip(body, () => 'remove', M)).toBeNull();
     expect(({} as Json)['x']).toBeUndefined();
   });
 });
 
-describe('a call in an answer', () => {
+describe('a call in a response', () => {
   const stripped = (wire: WireName, body: Json, judge: JudgeCall = () => 'remove'): Json | undefined =>
     WIRE_OF[wire].strip(body, judge, M)?.body;
 
@@ -198,7 +201,7 @@ describe('a call in an answer', () => {
     const output = ['computer_call', 'local_shell_call', 'shell_call', 'apply_patch_call'].map((type) => ({
       ...{ type, call_id: type, action: { command: 'ls' } },
     }));
-    expect(WIRE_OF.responses.readAnswer({ output }).toolCalls.map(({ name }) => name)).toEqual([
+    expect(WIRE_OF.responses.readResponse({ output }).toolCalls.map(({ name }) => name)).toEqual([
       ...['computer', 'local_shell', 'shell', 'apply_patch'],
     ]);
   });
@@ -278,6 +281,8 @@ describe('usage', () => {
     ],
     ['ollama', { prompt_eval_count: 3, eval_count: 2 }, { promptTokens: 3, completionTokens: 2 }],
   ])('of %s in %j', (wire, body, expected) => {
-    expect(WIRE_OF[wire].readAnswer(body).usage).toEqual(expected === null ? null : { ...NONE, ...expected });
+    expect(WIRE_OF[wire].readResponse(body).usage).toEqual(
+      expected === null ? null : { ...NONE, ...expected },
+    );
   });
 });
