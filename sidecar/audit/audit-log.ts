@@ -85,7 +85,7 @@ export class AuditLog {
   /** Tokens counted since the start of the process. */
   readonly tokens = { prompt: 0, completion: 0 };
   /** Model responses whose token usage is unknown, since the start of the process. */
-  answersWithoutUsage = 0;
+  responsesWithoutUsage = 0;
   /** Calls that `recordUsage` has counted since the start of the process. */
   withoutRequest: CallSum = { totalTokens: 0, totalCalls: 0 };
   /** Calls of lanes whose usage and request are unknown, since the start of the process. */
@@ -200,7 +200,7 @@ export class AuditLog {
   /** Counts a finished call through an egress lane. `entry` null: the request of the call is not known. */
   recordLaneCall(entry: AuditEntry | null, call: FinishedLaneCall): void {
     const { usage } = call;
-    if (call.isUsageUnknown) this.answersWithoutUsage += 1;
+    if (call.isUsageUnknown) this.responsesWithoutUsage += 1;
     if (call.isUsageUnknown && entry === null) this.unknownWithoutRequest += 1;
     if (entry !== null) {
       const before = { ...entry };
@@ -269,7 +269,7 @@ export class AuditLog {
     const { entry } = recording;
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
     if (entry.outcome === 'deny') this.denied(entry.policyViolations ?? []);
-    this.answersWithoutUsage += callsWithoutUsageAtCompletion(entry);
+    this.responsesWithoutUsage += callsWithoutUsageAtCompletion(entry);
     this.#removeInFlight(recording);
     this.#count(this.#report(callsAtCompletion(entry)));
     if (hasBehavior(entry)) this.requestsWithoutBehavior = 0;

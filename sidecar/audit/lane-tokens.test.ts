@@ -139,7 +139,7 @@ test('an entry lists its lane calls without their tokens', () => {
   expect(JSON.parse(JSON.stringify(recording.entry))).toMatchObject({
     egress: { calls: 2, models: ['gpt-5', 'gpt-4'], tools: ['search', 'pay'] },
   });
-  expect(audit.answersWithoutUsage).toBe(1);
+  expect(audit.responsesWithoutUsage).toBe(1);
 });
 
 test('a lane call without usage is a call without usage, once, with and without its request', () => {
@@ -154,11 +154,11 @@ test('a lane call without usage is a call without usage, once, with and without 
       costOf: () => null,
     });
   expect(report().callsWithoutUsage).toBe(2);
-  expect(audit.answersWithoutUsage).toBe(2);
+  expect(audit.responsesWithoutUsage).toBe(2);
   const counted = arrive();
   audit.recordLaneCall(counted.entry, finished(tokens(10, 5)));
   audit.recordLaneCall(counted.entry, finished(null));
   complete(counted, tokens(1, 1));
   expect(report()).toMatchObject({ totalTokens: 15, callsWithoutUsage: 3 });
-  expect(audit.answersWithoutUsage).toBe(3);
+  expect(audit.responsesWithoutUsage).toBe(3);
 });

@@ -27,7 +27,7 @@ afterEach(async () => {
 
 async function start(options: EgressRigOptions = {}): Promise<void> {
   rig = await startEgressRig({ lanes: 'openai=vendor/v1,anthropic=vendor', ...options });
-  rig.vendor.answer = ({ method, url, headers, body }, response) => {
+  rig.vendor.respond = ({ method, url, headers, body }, response) => {
     const { host: _, ...others } = headers;
     const request = httpRequest(model.url + url, { method, headers: others }, (incoming) => {
       response.writeHead(incoming.statusCode ?? 0, incoming.headers);
@@ -159,7 +159,7 @@ test.each([['text/plain'], ['']])(
   async (type) => {
     await start();
     model.begin({ name: 'lanes', toolInput: '{"amount":500}' });
-    rig.vendor.answer = ({ method, url, headers, body }, response) => {
+    rig.vendor.respond = ({ method, url, headers, body }, response) => {
       const { host: _, ...others } = headers;
       const request = httpRequest(model.url + url, { method, headers: others }, (incoming) => {
         response.writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' });
@@ -199,10 +199,10 @@ test('the client of OpenAI receives a generated picture without the forbidden ca
     ]),
     { type: 'response.completed', response: { ...response, usage } },
   ];
-  rig.vendor.answer = (_seen, answer) => {
-    answer.writeHead(200, { 'content-type': 'text/event-stream' });
-    for (const event of events) answer.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
-    answer.end();
+  rig.vendor.respond = (_seen, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const event of events) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    response.end();
   };
   const stream = openai(`${rig.url}/openai/v1`).responses.stream({ model: 'gpt-5', input: 'Draw.' });
   const final = await stream.finalResponse();

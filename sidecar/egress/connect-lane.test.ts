@@ -374,10 +374,10 @@ describe('a request that gets no tunnel', () => {
 
   test('gets 405 with a hint if it is not CONNECT', async () => {
     await start();
-    const answer = await plain('GET http://api.example/ HTTP/1.1\r\nHost: api.example\r\n\r\n');
-    expect(answer).toMatch(/^HTTP\/1\.1 405 /);
-    expect(answer.toLowerCase()).toContain('\r\nallow: connect\r\n');
-    expect(answer).toContain('set HTTPS_PROXY to it');
+    const response = await plain('GET http://api.example/ HTTP/1.1\r\nHost: api.example\r\n\r\n');
+    expect(response).toMatch(/^HTTP\/1\.1 405 /);
+    expect(response.toLowerCase()).toContain('\r\nallow: connect\r\n');
+    expect(response).toContain('set HTTPS_PROXY to it');
     expect(calls).toEqual([]);
   });
 
@@ -396,7 +396,7 @@ describe('a request that gets no tunnel', () => {
   });
 
   test('gets 504 from a host that does not respond in time', async () => {
-    // Not routable, so that no host responds; without a route the answer is 502.
+    // Not routable, so that no host responds; without a route the response is 502.
     await start({ isDeclaredHost: () => true, limits: { connectMs: 20 } });
     expect([502, 504]).toContain((await tunnel('192.0.2.1:443')).status);
   });

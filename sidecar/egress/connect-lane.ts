@@ -128,7 +128,7 @@ export class ConnectLane {
   #createServer(): Server {
     // Node.js checks the time of request heads only at this interval.
     const times = { headersTimeout: 10_000, requestTimeout: 20_000, connectionsCheckingInterval: 1_000 };
-    const server = createServer({ ...times, maxHeaderSize: 16 * 1024 }, answerOther);
+    const server = createServer({ ...times, maxHeaderSize: 16 * 1024 }, respondOther);
     server.maxConnections = 2 * this.#limits.tunnels;
     server.on('connect', (request, client, head) => this.#connect(request, client as Socket, head));
     return server;
@@ -262,7 +262,7 @@ export class ConnectLane {
   }
 }
 
-function answerOther(_request: IncomingMessage, response: ServerResponse): void {
+function respondOther(_request: IncomingMessage, response: ServerResponse): void {
   const body = problemText(405, 'this port accepts CONNECT only: set HTTPS_PROXY to it, and not HTTP_PROXY');
   response.writeHead(405, { allow: 'CONNECT', 'content-type': PROBLEM, connection: 'close' }).end(body);
 }
@@ -281,7 +281,7 @@ function problemText(status: number, detail: string): string {
   return JSON.stringify({ type: 'about:blank', title: TITLES[status], status, detail });
 }
 
-/** Answers a CONNECT request instead of a tunnel, and ends the connection. */
+/** Sends a response to a CONNECT request instead of a tunnel, and ends the connection. */
 function respond(client: Socket, status: number, detail: string, violations: readonly string[] = []): void {
   const body = problemText(status, detail);
   client.end(

@@ -43,7 +43,7 @@ function call(
   const { method = 'POST', body, head, first } = sent;
   return new Promise((resolve, reject) => {
     let vendor: ServerResponse | null = null;
-    rig.vendor.answer = (_seen, response) => {
+    rig.vendor.respond = (_seen, response) => {
       vendor = response.writeHead(200, head);
       vendor.write(first);
     };
@@ -177,9 +177,9 @@ describe('a response of a model that is never changed passes as it arrives, and 
   test.each<[string, string, PolicyMode, object]>([
     ['embeddings', '/openai/v1/embeddings', 'track', { data: [], model: 'gpt-5', usage }],
     ['chat, in the mode off', '/openai/v1/chat/completions', 'off', { choices: [], model: 'gpt-5', usage }],
-  ])('%s', async (_what, path, mode, answer) => {
+  ])('%s', async (_what, path, mode, response) => {
     await start({ mode });
-    const [first, rest] = halves(JSON.stringify(answer));
+    const [first, rest] = halves(JSON.stringify(response));
     await passes(path, { head: JSON_HEAD, first, rest });
   });
 

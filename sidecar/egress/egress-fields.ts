@@ -14,7 +14,7 @@ import {
   type Summaries,
 } from '../../runtime/env.ts';
 
-/** What happens with a forbidden tool call in an answer. `fail`: the agent gets 403 instead of the answer. */
+/** What happens with a forbidden tool call in a response. `fail`: the agent gets 403 instead of the response. */
 const ON_FORBIDDEN_TOOL = ['strip', 'fail'] as const;
 export type OnForbiddenTool = (typeof ON_FORBIDDEN_TOOL)[number];
 

@@ -43,7 +43,7 @@ export interface EndedCall {
 /** Totals of one lane since the start of the process. */
 export interface LaneCounts {
   calls: Record<Outcome, number>;
-  /** Denied requests, and answers from which a call was removed or that were replaced. */
+  /** Denied requests, and responses from which a call was removed or that were replaced. */
   blocked: number;
   /** Calls that were denied because the policy engine could not evaluate them, or because they could not be read. */
   failedClosed: number;

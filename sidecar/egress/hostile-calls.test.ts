@@ -21,10 +21,10 @@ const CHAT = '/openai/v1/chat/completions';
 const FILES = { lanes: 'mcp:files=vendor/mcp' };
 const ask = { model: 'gpt-5', messages: [], max_tokens: 50 };
 const reply =
-  (body: string, type = 'application/json'): TlsVendor['answer'] =>
+  (body: string, type = 'application/json'): TlsVendor['respond'] =>
   (_seen, response) =>
     void response.writeHead(200, { 'content-type': type }).end(body);
-const answerWith = (call: object): string =>
+const responseWith = (call: object): string =>
   JSON.stringify({
     model: 'gpt-5',
     choices: [
@@ -51,7 +51,7 @@ describe('a body that JavaScript cannot process ends only its call:', () => {
 
   test('a list with more tools than a call may have arguments is read', async () => {
     await start({ lanes: 'gemini=vendor' });
-    rig.vendor.answer = reply('{}');
+    rig.vendor.respond = reply('{}');
     const tools = `${'{},'.repeat(300_000)}{"name":"delete_all"}`;
     const { status, body } = await post(
       rig.port,
@@ -70,14 +70,14 @@ describe('MCP', () => {
     ['of another version', mcpCall('delete_all').replace('2.0', '1.0')],
   ])('a forbidden call in a body %s is not sent', async (_, body) => {
     await start(FILES);
-    const answer = await post(rig.port, '/mcp/files', body);
-    expect(answer.body).toContain('tool_not_declared');
+    const response = await post(rig.port, '/mcp/files', body);
+    expect(response.body).toContain('tool_not_declared');
     expect(rig.vendor.requests).toHaveLength(0);
   });
 
   test('a body without a message passes and counts as unread', async () => {
     await start(FILES);
-    rig.vendor.answer = reply('{}');
+    rig.vendor.respond = reply('{}');
     await post(rig.port, '/mcp/files', '[1]');
     await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
     expect(rig.vendor.requests).toHaveLength(1);
@@ -93,12 +93,12 @@ describe('a forbidden call does not reach the agent', () => {
   test('behind a byte order mark', async () => {
     await start();
     const name = 'delete_all';
-    const text = answerWith({
+    const text = responseWith({
       id: 'a',
       type: 'function',
       function: { name, arguments: '{}' },
     });
-    rig.vendor.answer = reply(`\uFEFF${text}`);
+    rig.vendor.respond = reply(`\uFEFF${text}`);
     const { body } = await post(rig.port, CHAT, ask);
     expect(body).not.toContain(name);
   });
@@ -106,7 +106,7 @@ describe('a forbidden call does not reach the agent', () => {
   test('as a custom tool with an empty function', async () => {
     await start();
     const custom = { name: 'delete_all', input: 'x' };
-    rig.vendor.answer = reply(answerWith({ id: 'a', type: 'custom', function: {}, custom }));
+    rig.vendor.respond = reply(responseWith({ id: 'a', type: 'custom', function: {}, custom }));
     const { body } = await post(rig.port, CHAT, ask);
     expect(body).not.toContain('delete_all');
   });
@@ -125,7 +125,7 @@ describe('numbers that JavaScript cannot represent', () => {
     await start({ lanes: 'anthropic=vendor' });
     const call = (name: string): string =>
       `{"type":"tool_use","id":"${name}","name":"${name}","input":{"order":${LONG},"rest":1e400}}`;
-    rig.vendor.answer = reply(
+    rig.vendor.respond = reply(
       `{"model":"gpt-5","stop_reason":"tool_use","content":[${call('delete_all')},${call('search')}]}`,
     );
     const { body } = await post(rig.port, '/anthropic/v1/messages', ask);
@@ -137,7 +137,7 @@ describe('numbers that JavaScript cannot represent', () => {
     await start({ lanes: 'gemini=vendor' });
     const call = (name: string): string => `{"functionCall":{"name":"${name}","args":{"order":${LONG}}}}`;
     const event = `{"candidates":[{"content":{"parts":[${call('delete_all')},${call('search')}]},"finishReason":"STOP"}]}`;
-    rig.vendor.answer = reply(`data: ${event}\n\n`, 'text/event-stream');
+    rig.vendor.respond = reply(`data: ${event}\n\n`, 'text/event-stream');
     const path = '/gemini/v1beta/models/gpt-5:streamGenerateContent?alt=sse';
     const { body } = await post(rig.port, path, { contents: [] });
     expect(body).not.toContain('delete_all');
@@ -146,7 +146,7 @@ describe('numbers that JavaScript cannot represent', () => {
 
   test('stay in a request whose stream options the lane extends', async () => {
     await start();
-    rig.vendor.answer = reply('{}');
+    rig.vendor.respond = reply('{}');
     const schema = `{"type":"object","properties":{"id":{"maximum":${LONG}}}}`;
     const tools = `[{"type":"function","function":{"name":"search","parameters":${schema}}}]`;
     await post(
@@ -162,8 +162,8 @@ describe('numbers that JavaScript cannot represent', () => {
 test('the authority of an absolute target must be loopback too', async () => {
   await start();
   const head = 'Host: 127.0.0.1\r\nConnection: close\r\n\r\n';
-  const answer = await askRaw(rig.port, `GET http://evil.example/openai/v1/models HTTP/1.1\r\n${head}`);
-  expect(answer).toMatch(/^HTTP\/1\.1 403 /);
+  const response = await askRaw(rig.port, `GET http://evil.example/openai/v1/models HTTP/1.1\r\n${head}`);
+  expect(response).toMatch(/^HTTP\/1\.1 403 /);
   expect(rig.vendor.requests).toHaveLength(0);
 });
 
@@ -175,7 +175,7 @@ test('calls that the agent aborts at any point leave no open reservation and no 
       now,
     }),
   });
-  rig.vendor.answer = () => undefined;
+  rig.vendor.respond = () => undefined;
   const body = JSON.stringify(ask);
   const head = `POST ${CHAT} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
   const closed: Promise<unknown>[] = [];
@@ -231,7 +231,7 @@ describe('the memory of an open stream counts towards the budget of the lanes:',
   async function open(begin: string): Promise<{ end: (rest: string) => Promise<string> }> {
     await start({ memoryBytes });
     let send: ((rest: string) => void) | null = null;
-    rig.vendor.answer = (_seen, response) => {
+    rig.vendor.respond = (_seen, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(begin);
       send = (rest) => void response.end(rest);
     };
@@ -259,7 +259,7 @@ describe('the memory of an open stream counts towards the budget of the lanes:',
     await start({ memoryBytes });
     rig.load.keepForEgress(BUDGET);
     const text = `data: {"x":"${'x'.repeat(PART)}"}\n\n`;
-    rig.vendor.answer = reply(text, 'text/event-stream');
+    rig.vendor.respond = reply(text, 'text/event-stream');
     // The request has no room either, so it passes unread.
     expect((await post(rig.port, CHAT, ask)).body).toBe(text);
     expect(rig.egress.log.counts.get('openai')?.unread.size).toBe(1);

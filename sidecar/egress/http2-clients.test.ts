@@ -45,7 +45,7 @@ describe('a call whose client resets its stream', () => {
       rig = await startEgressRig();
       let isOpen = false;
       let hasClosed = false;
-      rig.vendor.answer = (_seen, response) => {
+      rig.vendor.respond = (_seen, response) => {
         isOpen = true;
         response.once('close', () => (hasClosed = true));
         begin(response);

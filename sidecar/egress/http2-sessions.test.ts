@@ -17,7 +17,7 @@ beforeEach(async () => {
   waiting = [];
   // Two sessions.
   rig = await startEgressRig({ memoryBytes: 48 * 1024 ** 2 });
-  rig.vendor.answer = (_seen, response) => void waiting.push(response);
+  rig.vendor.respond = (_seen, response) => void waiting.push(response);
 });
 afterEach(async () => {
   for (const session of sessions.splice(0)) session.destroy();

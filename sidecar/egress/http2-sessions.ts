@@ -1,7 +1,7 @@
 import type { Http2Server, ServerHttp2Session } from 'node:http2';
 import type { LoadLimits } from '../proxy/load-limits.ts';
 
-/** All streams of one read are in memory before the first of them can be answered, so each session has few. */
+/** All streams of one read are in memory before the first of them can have a response, so each session has few. */
 export const HTTP2_OPTIONS = {
   // A few bytes can stand for a large head, because HTTP/2 compresses heads.
   settings: { maxConcurrentStreams: 100, maxHeaderListSize: 16 * 1024 },

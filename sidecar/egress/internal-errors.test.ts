@@ -29,14 +29,14 @@ async function start(engine?: PolicyEngine): Promise<void> {
 
 const LATER: PolicyEngine = { evaluate: () => Promise.resolve({ state: 'answered', denials: [] }) };
 
-const answers =
-  (body: string, type: string): TlsVendor['answer'] =>
+const responses =
+  (body: string, type: string): TlsVendor['respond'] =>
   (_seen, response) =>
     void response.writeHead(200, { 'content-type': type }).end(body);
 const tool = { id: 'call_1', type: 'function', function: { name: 'search', arguments: '{}' } };
 const message = { role: 'assistant', content: null, tool_calls: [tool] };
 /** The policy judges its tool call before the body passes. */
-const answersWithTool = answers(
+const responsesWithTool = responses(
   JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }),
   'application/json',
 );
@@ -64,19 +64,19 @@ describe('an error of the sidecar itself ends only its call, and is logged once'
   test.each<
     [
       string,
-      { engine?: PolicyEngine; breaks: () => unknown; answer?: TlsVendor['answer'] },
+      { engine?: PolicyEngine; breaks: () => unknown; response?: TlsVendor['respond'] },
       number | null,
       string[],
     ]
   >([
     ['in a step', { breaks: breakStep }, 502, OF_THE_CALL],
     ['in a step that ends later', { breaks: breakLater }, 502, OF_THE_CALL],
-    ['at the head', { breaks: breakHead, answer: answers('', 'text/event-stream') }, 502, INTERNAL],
+    ['at the head', { breaks: breakHead, response: responses('', 'text/event-stream') }, 502, INTERNAL],
     ['in the body', { breaks: breakBody }, null, INTERNAL],
     ['in a body that waited for the decision', { engine: LATER, breaks: breakBody }, null, INTERNAL],
-  ])('%s', async (_when, { engine, breaks, answer = answersWithTool }, status, logged) => {
+  ])('%s', async (_when, { engine, breaks, response = responsesWithTool }, status, logged) => {
     await start(engine);
-    rig.vendor.answer = answer;
+    rig.vendor.respond = response;
     breaks();
     expect(await call()).toBe(status);
     const fields = { lane: 'openai', kind: 'broken', error: expect.stringContaining('thrown') };
@@ -88,14 +88,14 @@ describe('an error of the sidecar itself ends only its call, and is logged once'
   });
 });
 
-test.each<[string, TlsVendor['answer']]>([
+test.each<[string, TlsVendor['respond']]>([
   ['before the head', (_seen, response) => void response.destroy()],
   ['in the body', (_seen, response) => void response.writeHead(200).write('part', () => response.destroy())],
 ])(
   'an error in the handling of a failure %s cuts the connection, and is logged once',
-  async (_when, answer) => {
+  async (_when, response) => {
     await start();
-    rig.vendor.answer = answer;
+    rig.vendor.respond = response;
     jest.spyOn(rig.egress.log, 'failed').mockImplementation(thrown);
     expect(await call()).toBeNull();
     const fields = { lane: 'openai', kind: 'broken', error: expect.stringContaining('thrown') };
@@ -107,7 +107,7 @@ test.each<[string, TlsVendor['answer']]>([
 test('an error in the handling of a failure loses no earlier response of the connection', async () => {
   await start();
   const held: ServerResponse[] = [];
-  rig.vendor.answer = (seen, response) => {
+  rig.vendor.respond = (seen, response) => {
     if (seen.body.includes('first')) held.push(response);
     else response.destroy();
   };

@@ -48,7 +48,7 @@ export interface OwnResponse {
 export type RequestStep = { send: Buffer } | { respond: OwnResponse };
 
 /** Head of the upstream's response. */
-export interface AnswerHead {
+export interface LaneHead {
   status: number;
   /** Without parameters, in lower case; empty: none. */
   contentType: string;
@@ -103,13 +103,13 @@ export interface LaneCall {
   unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null>;
   /** Called first for each response. The body to send once more instead of this response; null: the response stands. */
   refused?(status: number): Buffer | null;
-  head(head: AnswerHead): Treatment;
+  head(head: LaneHead): Treatment;
   /** A part of a large body may pass now: the document so far. A response: it must not pass. Absent: it always passes. */
   part?(body: JsonBody): OwnResponse | null | Promise<OwnResponse | null>;
   /** Of a large body, `body` and `raw` have marks in place of long strings. */
   whole(body: JsonBody, raw: Buffer): WholeStep | Promise<WholeStep>;
   /** The body of the response cannot be read: the response in place of it; null: it passes unread. */
-  unreadAnswer(): OwnResponse | null;
+  unreadResponse(): OwnResponse | null;
   /** `isEnd`: the upstream's response has ended after these frames. */
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep>;
   /** Called for a stream whose head was sent. `write` sends bytes of the lane itself between two frames. */

@@ -12,7 +12,7 @@ import {
   type UpstreamHandler,
   type UpstreamRequestHandle,
 } from '../proxy/upstream.ts';
-import type { AnswerStep } from './answer-step.ts';
+import type { BodyStep } from './body-step.ts';
 import { createCall } from './create-call.ts';
 import { NO_BODY, readRequestBody } from './json-body.ts';
 import { readBody, unread } from './lane-body.ts';
@@ -25,7 +25,7 @@ import {
 } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
-import { SniffedAnswer } from './sniffed-answer.ts';
+import { SniffedResponse } from './sniffed-response.ts';
 import type { Admitted } from './lane-entrance.ts';
 import { clientHeaders, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
@@ -48,7 +48,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   readonly #stuck: StalledPeer;
   readonly #arrived: { at: Date; ms: number };
   #control: UpstreamRequestHandle | null = null;
-  #answer: SniffedAnswer | null = null;
+  #response: SniffedResponse | null = null;
   /** Head of the upstream's response. */
   #head: { status: number; message: string; raw: HeaderList } | null = null;
   /** Events that wait for a step of the call. */
@@ -213,18 +213,18 @@ export class LaneExchange implements UpstreamHandler, Source {
     // The request was sent, so its memory is free.
     this.#keep(-this.#keptBytes);
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
-    const { maxEgressBody: maxBytes } = this.#context.load;
-    const limits = { maxBytes, keep: this.#keep, onUnread: this.#unread };
-    const answer = (this.#answer = new SniffedAnswer({ status, raw }, hasBody ? this.#call : null, limits));
-    if (answer.isPassing) this.#sendHead(answer.isChanged);
+    const call = hasBody ? this.#call : null;
+    const limits = { maxBytes: this.#context.load.maxEgressBody, keep: this.#keep, onUnread: this.#unread };
+    const response = (this.#response = new SniffedResponse({ status, raw }, call, limits));
+    if (response.isPassing) this.#sendHead(response.isChanged);
   }
 
   onData(chunk: Buffer): void {
     if (this.#waiting.isPending) return void this.#waiting.add(() => this.onData(chunk));
-    const answer = this.#answer;
-    if (answer !== null)
+    const response = this.#response;
+    if (response !== null)
       this.#after(
-        () => answer.push(chunk),
+        () => response.push(chunk),
         (step) => this.#pass(step, false),
       );
   }
@@ -235,15 +235,15 @@ export class LaneExchange implements UpstreamHandler, Source {
 
   onEnd(): void {
     if (this.#waiting.isPending) return void this.#waiting.add(() => this.onEnd());
-    const answer = this.#answer;
-    if (answer !== null)
+    const response = this.#response;
+    if (response !== null)
       this.#after(
-        () => answer.end(),
+        () => response.end(),
         (step) => this.#pass(step, true),
       );
   }
 
-  #pass(step: AnswerStep, isEnd: boolean): void {
+  #pass(step: BodyStep, isEnd: boolean): void {
     if ('respond' in step) {
       this.#respond(step.respond);
       return;
@@ -272,7 +272,7 @@ export class LaneExchange implements UpstreamHandler, Source {
       this.onError({ kind: 'broken', error: error as Error });
       return false;
     }
-    if (this.#answer?.isStream === true)
+    if (this.#response?.isStream === true)
       this.#call?.opened?.((bytes) => {
         if (!this.#isOver) this.#writer.send(Buffer.from(bytes));
       });
@@ -343,7 +343,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     const isAborted = !response.writableFinished;
     if (isAborted) this.#control?.abort();
     this.#stuck.close();
-    this.#answer?.close();
+    this.#response?.close();
     const statusCode = response.headersSent ? response.statusCode : null;
     const ended = this.#call?.end({ status: this.#head?.status ?? null, isAborted });
     this.#context.load.keepForEgress(-this.#keptBytes);

@@ -7,12 +7,12 @@ import type { Admitted } from './lane-entrance.ts';
  * sends no trailers, and Node.js rejects their announcement for a request without a body.
  */
 const REPLACED: ReadonlySet<string> = new Set(['host', 'expect', 'trailer']);
-/** A coded answer cannot be read. */
+/** A coded response cannot be read. */
 const CODING = 'accept-encoding';
 
 export interface RequestHeadersOptions {
   host: string;
-  /** true: the answer is read. */
+  /** true: the response is read. */
   isRead: boolean;
   /** true: the body is sent as a buffer, so its length is known. */
   isWhole: boolean;

@@ -21,7 +21,7 @@ import { handleLaneUpgrade } from './lane-upgrade.ts';
 import { failureOf, problemOf, respondWith } from './own-response.ts';
 import { sniffHttp2 } from './sniff-http2.ts';
 
-/** Answers of models may take as long as they want, and so may connections between them. */
+/** Responses of models may take as long as they want, and so may connections between them. */
 const SERVER_OPTIONS = {
   requestTimeout: 0,
   headersTimeout: 60_000,
@@ -100,9 +100,9 @@ function handleRequests(
    * throws if a socket gets two.
    */
   const isFree = (socket: Duplex): boolean => {
-    const isAnswered = newest.get(socket)?.writableFinished !== false;
-    if (!isAnswered) socket.destroy();
-    return isAnswered;
+    const isSent = newest.get(socket)?.writableFinished !== false;
+    if (!isSent) socket.destroy();
+    return isSent;
   };
   server.on('request', (request, response) => {
     const { socket } = request;

@@ -103,7 +103,7 @@ test('the response of a vendor that does not switch protocols has no time limit'
 
 test('upgrades that are ignored leave no listeners at their connection', async () => {
   rig = await startEgressRig();
-  rig.vendor.answer = (_seen, response) => void response.end();
+  rig.vendor.respond = (_seen, response) => void response.end();
   const accepted: Socket[] = [];
   const onSocket = (message: unknown): void => void accepted.push((message as { socket: Socket }).socket);
   subscribe('net.server.socket', onSocket);
@@ -130,7 +130,7 @@ const NEEDS_SOCKET: [title: string, bytes: string][] = [
 describe('a request that needs the bare connection ends it while an earlier request waits for its response:', () => {
   test.each(NEEDS_SOCKET)('%s in one part with the end of its body', async (_title, next) => {
     rig = await startEgressRig();
-    rig.vendor.answer = () => undefined;
+    rig.vendor.respond = () => undefined;
     const first = get('files', 'Content-Length: 2\r\n').replace('GET', 'POST');
     expect(await askRaw(rig.port, `${first}hi${next}`)).toBe('');
     await until(() => rig.egress.log.newest().length === 1, 'the end of the first call');
@@ -141,7 +141,7 @@ describe('a request that needs the bare connection ends it while an earlier requ
 test.each(NEEDS_SOCKET)('%s behind another request waits for its response', async (_title, next) => {
   rig = await startEgressRig();
   const responses: ServerResponse[] = [];
-  rig.vendor.answer = (_seen, response) => void responses.push(response);
+  rig.vendor.respond = (_seen, response) => void responses.push(response);
   const response = askRaw(rig.port, get('models') + next, '200 OK');
   await until(() => responses.length === 1, 'the first call');
   await aMoment();
@@ -152,7 +152,7 @@ test.each(NEEDS_SOCKET)('%s behind another request waits for its response', asyn
 
 test('pipelined requests of a connection are sent one after the other', async () => {
   rig = await startEgressRig();
-  rig.vendor.answer = ({ url }, response) => void response.end(`<${url}>`);
+  rig.vendor.respond = ({ url }, response) => void response.end(`<${url}>`);
   const paths = Array.from({ length: 50 }, (_, index) => `${index}`);
   const text = await askRaw(rig.port, paths.map((path) => get(path)).join(''), '/49>');
   expect(text.match(/<[^>]*>/g)).toEqual(paths.map((path) => `</v1/${path}>`));
@@ -161,7 +161,7 @@ test('pipelined requests of a connection are sent one after the other', async ()
 test('of thousands of pipelined requests, one is parsed before its response', async () => {
   rig = await startEgressRig();
   let hasArrived = false;
-  rig.vendor.answer = () => void (hasArrived = true);
+  rig.vendor.respond = () => void (hasArrived = true);
   let parsed = 0;
   const onRequest = (message: unknown): void => {
     if ((message as { request: IncomingMessage }).request.socket.localPort === rig.port) parsed += 1;

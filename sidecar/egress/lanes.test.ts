@@ -27,7 +27,7 @@ const call = (name: string, args = '{}'): object => ({
   ...{ id: `call_${name}`, type: 'function' },
   function: { name, arguments: args },
 });
-const answerOf = (...calls: object[]): object => ({
+const responseOf = (...calls: object[]): object => ({
   ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'gpt-5-2026-01-01', usage: USAGE },
   choices: [
     {
@@ -40,14 +40,14 @@ const answerOf = (...calls: object[]): object => ({
 const ask = { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
 
 const json =
-  (value: unknown): TlsVendor['answer'] =>
+  (value: unknown): TlsVendor['respond'] =>
   (_seen, response) =>
     void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 
 const sse = (events: readonly unknown[]): string =>
   events.map((each) => `data: ${typeof each === 'string' ? each : JSON.stringify(each)}\n\n`).join('');
 const stream =
-  (text: string): TlsVendor['answer'] =>
+  (text: string): TlsVendor['respond'] =>
   (_seen, response) =>
     void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text);
 
@@ -72,18 +72,18 @@ async function logged(count = 1) {
 }
 
 describe('a call that the policy allows', () => {
-  test('reaches the vendor over TLS with its key, and its answer passes byte for byte', async () => {
+  test('reaches the vendor over TLS with its key, and its response passes byte for byte', async () => {
     await start();
-    rig.vendor.answer = json(answerOf(call('search')));
+    rig.vendor.respond = json(responseOf(call('search')));
     const body = { ...ask, tools: [offer('search')] };
-    const answer = await post(rig.port, `${CHAT}?x=1`, body, {
+    const response = await post(rig.port, `${CHAT}?x=1`, body, {
       'accept-encoding': 'gzip',
       'x-platform-user-confirmed': 'true',
       connection: 'close, x-own',
       'x-own': '1',
     });
-    expect(answer).toMatchObject({ status: 200, body: JSON.stringify(answerOf(call('search'))) });
-    expect(answer.headers['x-platform-policy-violations']).toBeUndefined();
+    expect(response).toMatchObject({ status: 200, body: JSON.stringify(responseOf(call('search'))) });
+    expect(response.headers['x-platform-policy-violations']).toBeUndefined();
     const [seen] = rig.vendor.requests;
     expect(seen).toMatchObject({ url: '/v1/chat/completions?x=1', body: JSON.stringify(body) });
     expect(seen?.headers).toMatchObject({
@@ -132,9 +132,13 @@ describe('a call that the policy allows', () => {
   test('as a stream states its usage to the lane only', async () => {
     await start();
     const events = [chunk({ role: 'assistant', content: 'Hi' }), chunk({}, 'stop')];
-    rig.vendor.answer = stream(sse([...events, LAST, '[DONE]']));
-    const answer = await post(rig.port, CHAT, `{"model":"gpt-5","seed":12345678901234567890,"stream":true}`);
-    expect(answer.body).toBe(sse([...events, '[DONE]']));
+    rig.vendor.respond = stream(sse([...events, LAST, '[DONE]']));
+    const response = await post(
+      rig.port,
+      CHAT,
+      `{"model":"gpt-5","seed":12345678901234567890,"stream":true}`,
+    );
+    expect(response.body).toBe(sse([...events, '[DONE]']));
     expect(rig.vendor.requests[0]?.body).toBe(
       '{"model":"gpt-5","seed":12345678901234567890,"stream":true,"stream_options":{"include_usage":true}}',
     );
@@ -143,7 +147,7 @@ describe('a call that the policy allows', () => {
 
   test('names the tools that the agent ran, also by the id of their call', async () => {
     await start();
-    rig.vendor.answer = json(answerOf(call('search')));
+    rig.vendor.respond = json(responseOf(call('search')));
     await post(rig.port, CHAT, ask);
     const messages = [
       { role: 'assistant', tool_calls: [call('search')] },
@@ -165,7 +169,7 @@ describe('a call that the policy allows', () => {
   test('has its first event before the vendor sends the second', async () => {
     await start();
     let release = (): void => undefined;
-    rig.vendor.answer = (_seen, response) => {
+    rig.vendor.respond = (_seen, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(sse([chunk({ content: 'Hi' })]));
       release = () => void response.end(sse([chunk({}, 'stop'), '[DONE]']));
     };
@@ -184,7 +188,7 @@ describe('a call that the policy allows', () => {
 describe('a call that passes unread', () => {
   test('on an unknown route is counted', async () => {
     await start();
-    rig.vendor.answer = json({ data: [] });
+    rig.vendor.respond = json({ data: [] });
     const response = await fetch(`${rig.url}/openai/v1/models`);
     expect(await response.json()).toEqual({ data: [] });
     expect((await logged())[0]).toMatchObject({ method: 'GET', path: '/v1/models', model: null });
@@ -194,7 +198,7 @@ describe('a call that passes unread', () => {
 
   test('with a large body reaches the vendor whole', async () => {
     await start({ memoryBytes: 16 * 1024 ** 2 });
-    rig.vendor.answer = json(answerOf());
+    rig.vendor.respond = json(responseOf());
     const body = { ...ask, tools: [offer('delete_all')], padding: 'x'.repeat(rig.load.maxEgressBody) };
     expect((await post(rig.port, CHAT, body)).status).toBe(200);
     expect(rig.vendor.requests[0]?.body).toBe(JSON.stringify(body));
@@ -204,7 +208,7 @@ describe('a call that passes unread', () => {
 
   test('of another form reaches the vendor unchanged', async () => {
     await start();
-    rig.vendor.answer = json(answerOf());
+    rig.vendor.respond = json(responseOf());
     expect((await post(rig.port, CHAT, 'a=1', { 'content-type': 'text/plain' })).status).toBe(200);
     expect((await post(rig.port, CHAT, '{"model":')).status).toBe(200);
     expect(rig.vendor.requests.map(({ body }) => body)).toEqual(['a=1', '{"model":']);
@@ -214,7 +218,7 @@ describe('a call that passes unread', () => {
 
   test('an error of the vendor passes, and releases what was reserved', async () => {
     await start();
-    rig.vendor.answer = (_seen, response) =>
+    rig.vendor.respond = (_seen, response) =>
       void response
         .writeHead(429, { 'content-type': 'application/json', 'x-request-id': 'r' })
         .end('{"error":{}}');
@@ -263,14 +267,14 @@ describe('a denied request', () => {
     ['a tool of the vendor', { web_search_options: {} }, 'tool_not_declared', 'web_search'],
   ])('for %s gets 403, and the vendor gets nothing', async (_, members, code, named) => {
     await start();
-    const answer = await post(rig.port, CHAT, { ...ask, ...members });
-    expect(answer.status).toBe(403);
-    expect(answer.headers).toMatchObject({
+    const response = await post(rig.port, CHAT, { ...ask, ...members });
+    expect(response.status).toBe(403);
+    expect(response.headers).toMatchObject({
       'content-type': 'application/json',
       'x-platform-policy-violations': code,
       'x-should-retry': 'false',
     });
-    expect(JSON.parse(answer.body)).toEqual({
+    expect(JSON.parse(response.body)).toEqual({
       error: { message: expect.stringContaining(named), type: 'policy_violation', param: null, code },
     });
     expect(rig.vendor.requests).toEqual([]);
@@ -284,19 +288,19 @@ describe('a denied request', () => {
     ['off', undefined, 'notEvaluated'],
   ] as const)('passes in the mode %s', async (mode, header, outcome) => {
     await start({ mode });
-    rig.vendor.answer = json(answerOf());
-    const answer = await post(rig.port, CHAT, { ...ask, tools: [offer('delete_all')] });
-    expect(answer.status).toBe(200);
-    expect(answer.headers['x-platform-policy-violations']).toBe(header);
+    rig.vendor.respond = json(responseOf());
+    const response = await post(rig.port, CHAT, { ...ask, tools: [offer('delete_all')] });
+    expect(response.status).toBe(200);
+    expect(response.headers['x-platform-policy-violations']).toBe(header);
     await logged();
     expect(rig.egress.log.counts.get('openai')?.calls[outcome]).toBe(1);
   });
 
   test('passes and is counted while the engine is unreachable', async () => {
     await start({ engine: { evaluate: () => Promise.resolve({ state: 'unreachable', reason: 'x' }) } });
-    rig.vendor.answer = json(answerOf(call('delete_all')));
-    const answer = await post(rig.port, CHAT, { ...ask, tools: [offer('delete_all')] });
-    expect(answer.status).toBe(200);
+    rig.vendor.respond = json(responseOf(call('delete_all')));
+    const response = await post(rig.port, CHAT, { ...ask, tools: [offer('delete_all')] });
+    expect(response.status).toBe(200);
     await logged();
     expect(rig.egress.log.counts.get('openai')?.calls).toEqual({
       allow: 0,
@@ -319,9 +323,9 @@ describe('a denied request', () => {
       engine: { evaluate: () => Promise.resolve(known) },
       ...options,
     });
-    rig.vendor.answer = json(answerOf(call('search')));
-    const answer = await post(rig.port, CHAT, ask);
-    expect(answer.status).toBe(status);
+    rig.vendor.respond = json(responseOf(call('search')));
+    const response = await post(rig.port, CHAT, ask);
+    expect(response.status).toBe(status);
     await logged();
     const isDenied = status === 403;
     expect(rig.vendor.requests).toHaveLength(isDenied ? 0 : 1);
@@ -329,22 +333,24 @@ describe('a denied request', () => {
     expect(rig.egress.log.newest()).toMatchObject([
       { outcome: isDenied ? 'deny' : 'failOpen', violations, blocked: isDenied },
     ]);
-    expect(answer.headers['x-platform-policy-violations']).toBe(isDenied ? 'policy_unavailable' : undefined);
+    expect(response.headers['x-platform-policy-violations']).toBe(
+      isDenied ? 'policy_unavailable' : undefined,
+    );
     expect(rig.egress.log.counts.get('openai')?.failedClosed).toBe(isDenied ? 1 : 0);
   });
 
-  test('loses the calls of tools if the engine stops to respond before the answer', async () => {
+  test('loses the calls of tools if the engine stops to respond before the response', async () => {
     const evaluate = ({ request_type }: PolicyInput): Promise<PolicyResult> =>
       Promise.resolve(
         request_type === 'egress_model_request' ? { state: 'answered', denials: [] } : UNREACHABLE,
       );
     await start({ failModes: { all: 'closed', lanes: new Map() }, engine: { evaluate } });
-    rig.vendor.answer = json(answerOf(call('search')));
-    const answer = await post(rig.port, CHAT, { ...ask, tools: [offer('search')] });
-    expect([answer.status, answer.headers['x-platform-policy-violations']]).toEqual([
+    rig.vendor.respond = json(responseOf(call('search')));
+    const response = await post(rig.port, CHAT, { ...ask, tools: [offer('search')] });
+    expect([response.status, response.headers['x-platform-policy-violations']]).toEqual([
       200,
       'policy_unavailable',
     ]);
-    expect(answer.body).not.toContain('tool_calls');
+    expect(response.body).not.toContain('tool_calls');
   });
 });

@@ -20,7 +20,7 @@ import { outcomeOf, type EgressPolicy } from './egress-policy.ts';
 import type { JsonBody } from './json-body.ts';
 import {
   NO_FACTS,
-  type AnswerHead,
+  type LaneHead,
   type CallFacts,
   type FramesStep,
   type LaneCall,
@@ -30,7 +30,7 @@ import {
   type UnreadReason,
   type WholeStep,
 } from './lane-call.ts';
-import type { McpMemory, OnAnswer } from './mcp-memory.ts';
+import type { McpMemory, OnResponse } from './mcp-memory.ts';
 
 export interface McpCallOptions {
   lane: Lane;
@@ -52,7 +52,7 @@ export class McpCall implements LaneCall {
   readonly facts: CallFacts = { ...NO_FACTS };
   readonly #options: McpCallOptions;
   /** The requests without a response. */
-  readonly #waiting = new Map<RpcId, OnAnswer>();
+  readonly #waiting = new Map<RpcId, OnResponse>();
   #write: ((bytes: string) => void) | null = null;
   /** The path to which messages of this stream are sent; null: not an HTTP+SSE stream, or not announced yet. */
   #endpoint: string | null = null;
@@ -72,15 +72,15 @@ export class McpCall implements LaneCall {
     const refusal = isRefused
       ? this.#refuse()
       : request === null && raw.length > 0
-        ? this.unreadAnswer()
+        ? this.unreadResponse()
         : null;
     if (refusal !== null) return { respond: refusal };
     if (request === null) return { send: raw };
     for (const { id, method, cursor = null } of request.requests)
       if (method === 'tools/list' && typeof id !== 'object')
-        this.#waiting.set(id, (answer) => this.#listed(answer, cursor));
+        this.#waiting.set(id, (response) => this.#listed(response, cursor));
     for (const { id, name } of request.toolCalls)
-      if (id !== null) this.#waiting.set(id, (answer) => this.#ran(answer, name));
+      if (id !== null) this.#waiting.set(id, (response) => this.#ran(response, name));
     if (request.toolCalls.length === 0) return this.#sent(raw);
     this.facts.toolsCalled = namesOf(request.toolCalls.map(({ name }) => name));
     const decision = this.#evaluate(request.toolCalls);
@@ -93,10 +93,10 @@ export class McpCall implements LaneCall {
   }
 
   unreadRequest(): OwnResponse | null {
-    return this.unreadAnswer();
+    return this.unreadResponse();
   }
 
-  unreadAnswer(): OwnResponse | null {
+  unreadResponse(): OwnResponse | null {
     return this.#failsClosed ? this.#refuse() : null;
   }
 
@@ -105,7 +105,7 @@ export class McpCall implements LaneCall {
     return policy.failsClosed(lane);
   }
 
-  head({ status, format }: AnswerHead): Treatment {
+  head({ status, format }: LaneHead): Treatment {
     if (status >= 400) return { kind: 'unread' };
     // What cannot be read is denied before it passes.
     const isCopied = !this.#failsClosed;
@@ -118,14 +118,14 @@ export class McpCall implements LaneCall {
 
   whole({ value }: JsonBody): WholeStep {
     if (value === undefined) this.#options.onUnread('form');
-    const denied = value === undefined ? this.unreadAnswer() : null;
+    const denied = value === undefined ? this.unreadResponse() : null;
     if (denied !== null) return { respond: denied };
     this.#read(value);
     return { body: null };
   }
 
   frames(frames: readonly Frame[]): FramesStep {
-    const denied = frames.some(isUnread) ? this.unreadAnswer() : null;
+    const denied = frames.some(isUnread) ? this.unreadResponse() : null;
     if (denied !== null) return { respond: denied };
     const passed = frames.map((frame) => this.#frame(frame));
     const isUnchanged = !this.#mayAnnounce && this.#endpoint === null;
@@ -222,26 +222,26 @@ export class McpCall implements LaneCall {
   }
 
   #read(body: unknown): void {
-    for (const answer of readMcpResponses(body)) {
-      if (answer.kind === 'tools')
-        this.facts.toolsOffered = namesOf([...this.facts.toolsOffered, ...answer.names]);
+    for (const response of readMcpResponses(body)) {
+      if (response.kind === 'tools')
+        this.facts.toolsOffered = namesOf([...this.facts.toolsOffered, ...response.names]);
       const sent =
-        this.#waiting.get(answer.id) ??
-        (this.#endpoint === null ? undefined : this.#options.memory.arrived(this.#endpoint, answer.id));
-      this.#waiting.delete(answer.id);
-      if (sent === undefined) this.#listed(answer, undefined);
-      else sent(answer);
+        this.#waiting.get(response.id) ??
+        (this.#endpoint === null ? undefined : this.#options.memory.arrived(this.#endpoint, response.id));
+      this.#waiting.delete(response.id);
+      if (sent === undefined) this.#listed(response, undefined);
+      else sent(response);
     }
   }
 
-  #listed(answer: McpResponse, cursor: string | null | undefined): void {
+  #listed(response: McpResponse, cursor: string | null | undefined): void {
     const { lane, memory } = this.#options;
-    if (answer.kind !== 'tools') return;
-    memory.list(lane.name ?? lane.id, { names: answer.names, cursor, next: answer.next });
+    if (response.kind !== 'tools') return;
+    memory.list(lane.name ?? lane.id, { names: response.names, cursor, next: response.next });
   }
 
-  #ran(answer: McpResponse, name: string): void {
-    if (answer.kind === 'result' && answer.isError) return;
+  #ran(response: McpResponse, name: string): void {
+    if (response.kind === 'result' && response.isError) return;
     const { lane, memory } = this.#options;
     memory.ran(lane.name ?? lane.id, name);
     this.facts.toolsExecuted = namesOf([...this.facts.toolsExecuted, name]);

@@ -37,13 +37,13 @@ const result = (id: number, value: object): object => ({
   result: value,
 });
 const json =
-  (body: object): TlsVendor['answer'] =>
+  (body: object): TlsVendor['respond'] =>
   (_seen, response) =>
     void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 
 /** The status of a request to the model that offers a tool. */
 async function offering(name: string): Promise<number> {
-  rig.vendor.answer = json({ model: 'gpt-5', choices: [] });
+  rig.vendor.respond = json({ model: 'gpt-5', choices: [] });
   const tools = [{ type: 'function', function: { name } }];
   return (await post(rig.port, CHAT, { model: 'gpt-5', messages: [], tools })).status;
 }
@@ -69,7 +69,7 @@ describe('a sidecar that has not seen the list of a declared server', () => {
   ])('%s', async (_what, server, value, status) => {
     await start();
     expect(await offering('read')).toBe(403);
-    rig.vendor.answer = json(result(1, value));
+    rig.vendor.respond = json(result(1, value));
     await post(rig.port, `/mcp/${server}`, toolCall('read'));
     expect(await offering('read')).toBe(status);
     expect(await offering('write')).toBe(403);
@@ -77,23 +77,23 @@ describe('a sidecar that has not seen the list of a declared server', () => {
 
   test('uses the list as soon as the server sends it', async () => {
     await start();
-    rig.vendor.answer = json(result(1, {}));
+    rig.vendor.respond = json(result(1, {}));
     await post(rig.port, '/mcp/files', toolCall('read'));
-    rig.vendor.answer = json(result(2, { tools: [{ name: 'write' }] }));
+    rig.vendor.respond = json(result(2, { tools: [{ name: 'write' }] }));
     await post(rig.port, '/mcp/files', message('tools/list', 2));
     expect([await offering('read'), await offering('write')]).toEqual([403, 200]);
-    rig.vendor.answer = json(result(3, {}));
+    rig.vendor.respond = json(result(3, {}));
     await post(rig.port, '/mcp/files', toolCall('read', 3));
     expect(await offering('read')).toBe(403);
   });
 });
 
 describe('a call over the older transport', () => {
-  /** The server answers each message on the open stream with `value`. */
+  /** The server responds to each message on the open stream with `value`. */
   async function startOlder(value: object): Promise<{ send: (body: object) => Promise<number> }> {
     await start('/sse');
     let stream: ServerResponse | null = null;
-    rig.vendor.answer = (seen, response) => {
+    rig.vendor.respond = (seen, response) => {
       if (seen.method === 'GET') {
         stream = response.writeHead(200, {
           'content-type': 'text/event-stream',

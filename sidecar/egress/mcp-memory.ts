@@ -16,10 +16,10 @@ type Write = (bytes: string) => void;
 interface Stream {
   write: Write;
   /** What to do with the response, by the id of the request. */
-  waiting: Map<RpcId, OnAnswer>;
+  waiting: Map<RpcId, OnResponse>;
 }
 
-export type OnAnswer = (answer: McpResponse) => void;
+export type OnResponse = (response: McpResponse) => void;
 
 /** A page of the list of a server's tools. */
 export interface ListedPage {
@@ -104,19 +104,19 @@ export class McpMemory {
     setNewest(this.#streams, [path, { write, waiting: new Map() }], MAX_STREAMS);
   }
 
-  /** The stream that answers messages to `path`; null: messages to this path are answered in their own response. */
+  /** The stream for the responses to messages to `path`; null: these are sent in the response to the message. */
   streamOf(path: string): Write | null {
     return this.#streams.get(path)?.write ?? null;
   }
 
   /** A request was sent to `path`. `run` is called when its response arrives on the stream. */
-  expect(path: string, id: RpcId, run: OnAnswer): void {
+  expect(path: string, id: RpcId, run: OnResponse): void {
     const stream = this.#streams.get(path);
     if (stream !== undefined) setNewest(stream.waiting, [id, run], MAX_WAITING);
   }
 
   /** What to do with a response that arrived on the stream of `path`; undefined: its request is not known. */
-  arrived(path: string, id: RpcId): OnAnswer | undefined {
+  arrived(path: string, id: RpcId): OnResponse | undefined {
     const waiting = this.#streams.get(path)?.waiting;
     const run = waiting?.get(id);
     waiting?.delete(id);

@@ -31,21 +31,21 @@ const rpc = (method: string, params: object = {}, id: number | string = 1): obje
 const result = (value: object, id: number | string = 1): object => ({ jsonrpc: '2.0', id, result: value });
 const named = (...names: string[]): object[] => names.map((name) => ({ name }));
 
-function answerWith(body: object | string, type = 'application/json'): void {
+function responseWith(body: object | string, type = 'application/json'): void {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  rig.vendor.answer = (_seen, response) => void response.writeHead(200, { 'content-type': type }).end(text);
+  rig.vendor.respond = (_seen, response) => void response.writeHead(200, { 'content-type': type }).end(text);
 }
 
 /** A client requests the list of a server, or one page of it. */
 async function list(server: string, page: object, params: object = {}): Promise<void> {
-  answerWith(result(page));
+  responseWith(result(page));
   await post(rig.port, `/mcp/${server}`, rpc('tools/list', params));
 }
 
 /** Whether a call of the tool reaches the server. */
 async function isCalled(server: string, name: string): Promise<boolean> {
   const before = rig.vendor.requests.length;
-  answerWith(result({ content: [] }));
+  responseWith(result({ content: [] }));
   await post(rig.port, `/mcp/${server}`, rpc('tools/call', { name, arguments: {} }));
   return rig.vendor.requests.length > before;
 }
@@ -54,7 +54,7 @@ const recorded = (calls: number): Promise<unknown> => until(() => rig.egress.log
 
 /** Whether a request that offers the tool reaches the model. */
 async function isOffered(tool: object): Promise<boolean> {
-  answerWith({ model: 'gpt-5', choices: [] });
+  responseWith({ model: 'gpt-5', choices: [] });
   const request = { model: 'gpt-5', messages: [], tools: [tool] };
   return (await post(rig.port, '/openai/v1/chat/completions', request)).status === 200;
 }
@@ -83,7 +83,7 @@ describe('a tool that a declared server lists', () => {
 
   test('is not the tool of the same name that the vendor runs', async () => {
     const request = (tool: object): object => ({ model: 'gpt-5', input: 'x', tools: [tool] });
-    answerWith({ model: 'gpt-5', output: [] });
+    responseWith({ model: 'gpt-5', output: [] });
     const ask = async (tool: object): Promise<number> =>
       (await post(rig.port, '/openai/v1/responses', request(tool))).status;
     expect(await ask({ type: 'function', name: 'code_interpreter' })).toBe(200);
@@ -118,7 +118,7 @@ describe('on the lane of a declared server', () => {
 
   test('every tool is allowed until the list is known', async () => {
     expect(await isCalled('files', 'read')).toBe(true);
-    answerWith({ jsonrpc: '2.0', id: 1, error: { code: -32_603, message: 'not now' } });
+    responseWith({ jsonrpc: '2.0', id: 1, error: { code: -32_603, message: 'not now' } });
     await post(rig.port, '/mcp/files', rpc('tools/list'));
     expect(await isCalled('files', 'write')).toBe(true);
     await list('files', { tools: named('read') });
@@ -127,7 +127,7 @@ describe('on the lane of a declared server', () => {
 
   test('the result of a tool is not a list', async () => {
     await list('files', { tools: named('read') });
-    answerWith(result({ content: [], tools: named('drop_all') }));
+    responseWith(result({ content: [], tools: named('drop_all') }));
     await post(rig.port, '/mcp/files', rpc('tools/call', { name: 'read', arguments: {} }));
     expect([await isCalled('files', 'drop_all'), await isOffered(own('drop_all'))]).toEqual([false, false]);
   });
@@ -157,7 +157,7 @@ describe('a new list removes names', () => {
   });
 
   test('in a batch', async () => {
-    answerWith([result({ tools: named('read') }, 2), result({}, 1)]);
+    responseWith([result({ tools: named('read') }, 2), result({}, 1)]);
     await post(rig.port, '/mcp/files', [rpc('ping'), rpc('tools/list', {}, 2)]);
     expect(await known()).toEqual(REPLACED);
   });
@@ -165,14 +165,14 @@ describe('a new list removes names', () => {
   test('in an event', async () => {
     const note = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
     const events = [note, result({ tools: named('read') })];
-    answerWith(events.map((each) => `data: ${JSON.stringify(each)}\n\n`).join(''), 'text/event-stream');
+    responseWith(events.map((each) => `data: ${JSON.stringify(each)}\n\n`).join(''), 'text/event-stream');
     await post(rig.port, '/mcp/files', rpc('tools/list'));
     expect(await known()).toEqual(REPLACED);
   });
 
   test('on the stream of the older transport', async () => {
     let stream: ServerResponse | null = null;
-    const answers: Record<string, (seen: SeenRequest, response: ServerResponse) => void> = {
+    const responses: Record<string, (seen: SeenRequest, response: ServerResponse) => void> = {
       GET: (_seen, response) => {
         stream = response.writeHead(200, { 'content-type': 'text/event-stream' });
         stream.write('event: endpoint\ndata: /messages?sessionId=1\n\n');
@@ -182,7 +182,7 @@ describe('a new list removes names', () => {
         stream?.write(`event: message\ndata: ${JSON.stringify(result({ tools: named('read') }, 7))}\n\n`);
       },
     };
-    rig.vendor.answer = (seen, response) => answers[seen.method]?.(seen, response);
+    rig.vendor.respond = (seen, response) => responses[seen.method]?.(seen, response);
     const events = get(`${rig.url}/mcp/files`);
     const listed = new Promise<void>((resolve) => {
       events.on('response', (response) => {

@@ -14,7 +14,7 @@ import type { JsonBody } from './json-body.ts';
 import { framesInBody } from './frames-in-body.ts';
 import {
   NO_FACTS,
-  type AnswerHead,
+  type LaneHead,
   type CallEnd,
   type CallFacts,
   type FramesStep,
@@ -43,11 +43,11 @@ export class ModelCall implements LaneCall {
   readonly #wire: ModelWire;
   readonly #models: NamedModels;
   readonly #usageOption: UsageOption;
-  /** Created for a stream, or for the first answer with a tool call: most answers have none. */
+  /** Created for a stream, or for the first response with a tool call: most responses have none. */
   #decisions: ToolDecisions | null = null;
   #request: ModelRequest | null = null;
   #reserved: Amount | null = null;
-  #answer = NO_RESPONSE;
+  #response = NO_RESPONSE;
   #stream: ModelStream | null = null;
   /** A denial removes calls, and the engine responds later, so decisions must be requested before a filter needs them. */
   #isEngineRemote = false;
@@ -95,22 +95,22 @@ export class ModelCall implements LaneCall {
   unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null> {
     const { model, isStream } = this.#options.route;
     const denied = this.#judgeRequest({ ...UNREAD, model, isStream }, bytes ?? 0);
-    const decide = (known: OwnResponse | null): OwnResponse | null => known ?? this.unreadAnswer();
+    const decide = (known: OwnResponse | null): OwnResponse | null => known ?? this.unreadResponse();
     return denied instanceof Promise ? denied.then(decide) : decide(denied);
   }
 
-  unreadAnswer(): OwnResponse | null {
+  unreadResponse(): OwnResponse | null {
     const { policy, route } = this.#options;
     if (!policy.failsClosed(route.lane)) return null;
     this.#noteUnread();
-    return this.#denyAnswer();
+    return this.#denyResponse();
   }
 
   refused(status: number): Buffer | null {
     return this.#usageOption.refusedBy(status);
   }
 
-  head({ status, contentType, format: found }: AnswerHead): Treatment {
+  head({ status, contentType, format: found }: LaneHead): Treatment {
     this.#isServed = status >= 200 && status < 300;
     if (!this.#isServed) return { kind: 'unread' };
     this.#usageOption.served(this.facts.model);
@@ -119,7 +119,7 @@ export class ModelCall implements LaneCall {
     const format = isLines && this.facts.isStream ? 'ndjson' : found;
     if (format === null) return { kind: 'unread', reason: 'form' };
     const { mode, blocks } = this.#options.policy;
-    // In the mode track, the head of an answer names the violations of its calls. Embeddings have no calls.
+    // In the mode track, the head of a response names the violations of its calls. Embeddings have no calls.
     const isCopied = mode === 'off' || (!blocks && this.#wire.name === 'embeddings');
     if (format === 'json') return { kind: 'whole', isCopied, isDecoded: blocks };
     this.#stream = new ModelStream({
@@ -129,7 +129,7 @@ export class ModelCall implements LaneCall {
       message: REMOVED,
       ...{ blocks, failsClosed: this.#options.policy.failsClosed(this.#options.route.lane) },
       onUnread: () => this.#noteUnread(),
-      deny: () => this.#denyAnswer(),
+      deny: () => this.#denyResponse(),
       errorFrame: () => this.#errorFrame(),
     });
     return {
@@ -145,12 +145,12 @@ export class ModelCall implements LaneCall {
     this.#stream = null;
     // Streams of Gemini that are not server-sent events are a list.
     if (!isRecord(body) && !Array.isArray(body)) return this.#wholeStream(read);
-    const answer: Json | readonly unknown[] = isRecord(body) ? body : exactJson(body, text);
-    this.#answer = responseIn(this.#wire, answer);
-    const decision = isRecord(answer) ? this.#models.evaluateAnswer(answer) : null;
-    if (decision === null) return this.#judgeWhole(answer, text);
+    const response: Json | readonly unknown[] = isRecord(body) ? body : exactJson(body, text);
+    this.#response = responseIn(this.#wire, response);
+    const decision = isRecord(response) ? this.#models.evaluateResponse(response) : null;
+    if (decision === null) return this.#judgeWhole(response, text);
     const decide = (known: EgressDecision): WholeStep | Promise<WholeStep> =>
-      this.#denies(known) ? { respond: this.#denyAnswer() } : this.#judgeWhole(answer, text);
+      this.#denies(known) ? { respond: this.#denyResponse() } : this.#judgeWhole(response, text);
     return decision instanceof Promise ? decision.then(decide) : decide(decision);
   }
 
@@ -159,7 +159,7 @@ export class ModelCall implements LaneCall {
     const stream = read.value === undefined ? framesInBody(read) : null;
     if (stream === null) {
       this.#options.onUnread('form');
-      const respond = this.unreadAnswer();
+      const respond = this.unreadResponse();
       return respond === null ? { body: null } : { respond };
     }
     this.head({ status: 200, contentType: '', format: stream.format });
@@ -172,9 +172,9 @@ export class ModelCall implements LaneCall {
     return step instanceof Promise ? step.then(done) : done(step);
   }
 
-  /** Notes the decision on what the answer names. true: the answer is not sent. */
+  /** Notes the decision on what the response names. true: the response is not sent. */
   #denies(decision: EgressDecision): boolean {
-    this.facts.model ??= shownName(this.#models.inAnswer?.model ?? null);
+    this.facts.model ??= shownName(this.#models.inResponse?.model ?? null);
     this.facts.outcome = strongest(this.facts.outcome, outcomeOf(decision));
     this.facts.violations = [...new Set([...this.facts.violations, ...decision.violations])];
     const isDenied = decision.violations.length > 0 && this.#options.policy.blocks;
@@ -182,12 +182,12 @@ export class ModelCall implements LaneCall {
     return isDenied;
   }
 
-  #judgeWhole(answer: Json | readonly unknown[], text: string): WholeStep | Promise<WholeStep> {
-    if (this.#answer.toolCalls.length === 0) return { body: null };
+  #judgeWhole(response: Json | readonly unknown[], text: string): WholeStep | Promise<WholeStep> {
+    if (this.#response.toolCalls.length === 0) return { body: null };
     const decisions = this.#needDecisions();
-    decisions.collectAll(this.#answer);
+    decisions.collectAll(this.#response);
     const { pending } = decisions;
-    const decide = (): WholeStep => this.#decideWhole(answer, text);
+    const decide = (): WholeStep => this.#decideWhole(response, text);
     return pending === null ? decide() : pending.then(decide);
   }
 
@@ -195,23 +195,23 @@ export class ModelCall implements LaneCall {
     if (!this.#options.policy.blocks || this.#wire.name === 'embeddings') return null;
     if (!isRecord(body) && !Array.isArray(body)) {
       this.#options.onUnread('size');
-      return this.unreadAnswer();
+      return this.unreadResponse();
     }
-    this.#answer = responseIn(this.#wire, body);
-    const decision = isRecord(body) ? this.#models.evaluateAnswer(body) : null;
+    this.#response = responseIn(this.#wire, body);
+    const decision = isRecord(body) ? this.#models.evaluateResponse(body) : null;
     if (decision === null) return this.#judgePart();
     const decide = (known: EgressDecision): OwnResponse | null | Promise<OwnResponse | null> =>
-      this.#denies(known) ? this.#denyAnswer() : this.#judgePart();
+      this.#denies(known) ? this.#denyResponse() : this.#judgePart();
     return decision instanceof Promise ? decision.then(decide) : decide(decision);
   }
 
   #judgePart(): OwnResponse | null | Promise<OwnResponse | null> {
-    const { toolCalls } = this.#answer;
+    const { toolCalls } = this.#response;
     const decisions = this.#needDecisions();
     decisions.collectAll({ toolCalls, isComplete: true });
     const { pending } = decisions;
     const decide = (): OwnResponse | null =>
-      toolCalls.some((call) => decisions.judge(call) !== 'pass') ? this.#denyAnswer() : null;
+      toolCalls.some((call) => decisions.judge(call) !== 'pass') ? this.#denyResponse() : null;
     return pending === null ? decide() : pending.then(decide);
   }
 
@@ -220,7 +220,7 @@ export class ModelCall implements LaneCall {
     if (!this.#options.policy.blocks || this.#stripped(body) === null) return { body: null };
     this.facts.isBlocked = true;
     const text = this.#isFailing ? null : jsonText(this.#stripped(exactJson(body, known)));
-    return text === null ? { respond: this.#denyAnswer() } : { body: text };
+    return text === null ? { respond: this.#denyResponse() } : { body: text };
   }
 
   /** The body without forbidden calls; null: it has none. */
@@ -240,7 +240,7 @@ export class ModelCall implements LaneCall {
   }
 
   #failedStream(): FramesStep {
-    if (this.#isFailing) return { respond: this.#denyAnswer() };
+    if (this.#isFailing) return { respond: this.#denyResponse() };
     const error: Frame = { raw: Buffer.from(this.#errorFrame()), event: null, data: null };
     return { frames: [error], isOver: true };
   }
@@ -258,11 +258,11 @@ export class ModelCall implements LaneCall {
   }
 
   end({ status, isAborted }: CallEnd): void | Promise<void> {
-    const answer = this.#stream?.response ?? this.#answer;
-    for (const { id, name } of answer.toolCalls) this.#options.names.add(id, name);
-    this.facts.toolsCalled = namesIn(answer.toolCalls.map(({ name }) => name));
-    const { usage } = answer;
-    this.facts.model = shownName(this.#models.ran(this.facts.model, answer.model));
+    const response = this.#stream?.response ?? this.#response;
+    for (const { id, name } of response.toolCalls) this.#options.names.add(id, name);
+    this.facts.toolsCalled = namesIn(response.toolCalls.map(({ name }) => name));
+    const { usage } = response;
+    this.facts.model = shownName(this.#models.ran(this.facts.model, response.model));
     this.facts.usage = usage === null ? null : this.#options.withCost(this.facts.model, usage);
     // A vendor may have finished a call whose agent did not wait for it.
     const isUsed = this.#isServed || (isAborted && status === null && !this.facts.isBlocked);
@@ -270,10 +270,10 @@ export class ModelCall implements LaneCall {
     if (this.#reserved !== null)
       this.#options.reservations.settle(this.#reserved, !this.facts.isUsageUnknown);
     this.#stream?.close();
-    if (this.#decisions === null && answer.toolCalls.length === 0) return;
+    if (this.#decisions === null && response.toolCalls.length === 0) return;
     // In the mode track, the calls of a stream are judged only now.
     const decisions = this.#needDecisions();
-    decisions.collectAll(answer);
+    decisions.collectAll(response);
     const { pending } = decisions;
     if (pending === null) this.#noteDecisions();
     else return pending.then(() => this.#noteDecisions());
@@ -298,7 +298,7 @@ export class ModelCall implements LaneCall {
     if (request.model !== null) query.model = request.model;
     if (this.#request !== null) query.tools = toolsOf(request);
     const decision = this.#models.evaluate(query, request.vendorTools);
-    // An engine that is unreachable now may be reachable again when the answer arrives.
+    // An engine that is unreachable now may be reachable again when the response arrives.
     this.#isEngineRemote = policy.blocks && (decision instanceof Promise || decision.state === 'unreachable');
     return decision instanceof Promise
       ? decision.then((late) => this.#decideRequest(late))
@@ -326,7 +326,7 @@ export class ModelCall implements LaneCall {
     this.facts.outcome = 'deny';
   }
 
-  #denyAnswer(): OwnResponse {
+  #denyResponse(): OwnResponse {
     this.#noteDecisions();
     this.facts.isBlocked = true;
     return this.#denial(this.facts.violations);
@@ -349,7 +349,7 @@ export class ModelCall implements LaneCall {
     const { model, otherModels: others } = this.facts;
     return denialMessage(this.#options.policy, violations, {
       models: model === null ? others : [model, ...others],
-      offered: this.#models.inAnswer ?? this.#request ?? UNREAD,
+      offered: this.#models.inResponse ?? this.#request ?? UNREAD,
     });
   }
 }

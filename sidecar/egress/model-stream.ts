@@ -8,7 +8,7 @@ import type {
 } from '../../core/egress/model-wire.ts';
 import { readJson } from '../../core/egress/wires/exact-json.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
-import { countedBytes } from './answer-step.ts';
+import { countedBytes } from './body-step.ts';
 import type { FramesStep, OwnResponse } from './lane-call.ts';
 import type { ToolDecisions } from './tool-decisions.ts';
 

@@ -22,10 +22,10 @@ afterEach(() => rig.close());
 const manifest = laneManifest({ egress: { models: ['gpt-4'] } });
 async function start(options: EgressRigOptions = {}): Promise<void> {
   rig = await startEgressRig({ lanes: LANES, manifest, ...options });
-  answer({ model: 'gpt-5', choices: [] });
+  respond({ model: 'gpt-5', choices: [] });
 }
-function answer(body: object): void {
-  rig.vendor.answer = (_seen, response) =>
+function respond(body: object): void {
+  rig.vendor.respond = (_seen, response) =>
     void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 async function logged(): Promise<unknown> {
@@ -121,7 +121,7 @@ test('members that Ollama reads in any case are evaluated before the call', asyn
 
 test('the log has the model that ran, of the declared ones', async () => {
   await start();
-  answer({ model: 'openai/gpt-4-2024-01-01', choices: [] });
+  respond({ model: 'openai/gpt-4-2024-01-01', choices: [] });
   expect((await post(rig.port, CHAT, { model: 'gpt-5', models: ['gpt-4'], messages: [] })).status).toBe(200);
   expect(await logged()).toMatchObject({ model: 'gpt-4', otherModels: ['gpt-4'] });
 });
@@ -166,7 +166,7 @@ describe('a model that only the response names', () => {
   test.each(rows)('%s is denied', async (_what, path, { request, response }, code) => {
     for (const engine of [undefined, remote()]) {
       await start(engine && { engine });
-      answer(response);
+      respond(response);
       const { status, headers } = await post(rig.port, path, request);
       expect([status, headers['x-platform-policy-violations']]).toEqual([403, code]);
       expect(await logged()).toMatchObject({ violations: [code], blocked: true });
@@ -176,7 +176,7 @@ describe('a model that only the response names', () => {
 
   test.each(rows)('%s passes in the mode track', async (_what, path, { request, response }, code) => {
     await start({ mode: 'track' });
-    answer(response);
+    respond(response);
     const { status, body, headers } = await post(rig.port, path, request);
     expect([status, headers['x-platform-policy-violations']]).toEqual([200, code]);
     expect(body).toBe(JSON.stringify(response));
@@ -201,7 +201,7 @@ describe('a model that only the response names', () => {
   ])('ends a stream of %s', async (_what, path, events) => {
     await start();
     const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
-    rig.vendor.answer = (_seen, response) =>
+    rig.vendor.respond = (_seen, response) =>
       void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text);
     const { body } = await post(rig.port, path, { stream: true });
     expect(body).not.toContain('secret');
@@ -215,7 +215,7 @@ describe('a model that only the response names', () => {
 
   test('is not judged if the request names a declared one', async () => {
     await start();
-    answer({ model: 'gpt-5-turbo-at-the-vendor', choices: [] });
+    respond({ model: 'gpt-5-turbo-at-the-vendor', choices: [] });
     expect((await post(rig.port, CHAT, { model: 'gpt-5', messages: [] })).status).toBe(200);
   });
 });

@@ -17,12 +17,12 @@ const IN_THE_BODY = { model: null, isStream: false };
 
 type Evaluation = EgressDecision | Promise<EgressDecision>;
 
-/** The models that a call names: its request may name several, and its answer one that the request does not name. */
+/** The models that a call names: its request may name several, and its response one that the request does not name. */
 export class NamedModels {
   /** Models in the request other than the one that it is for. */
   others: readonly string[] = [];
-  /** What the answer named in place of the request. */
-  inAnswer: ModelRequest | null = null;
+  /** What the response named in place of the request. */
+  inResponse: ModelRequest | null = null;
   readonly #policy: EgressPolicy;
   readonly #route: LaneRoute;
   readonly #wire: ModelWire;
@@ -53,35 +53,35 @@ export class NamedModels {
     return [first, ...decisions].reduce(both);
   }
 
-  /** The decision on what an answer, or an event of a stream, names; null: the request names it, or the answer does not. */
-  evaluateAnswer(answer: Json): Evaluation | null {
+  /** The decision on what a response, or an event of a stream, names; null: the request names it, or the response does not. */
+  evaluateResponse(response: Json): Evaluation | null {
     if (!this.#isOpen) return null;
-    const inner = recordAt(answer, 'response') ?? recordAt(answer, 'message');
-    const from = nameAt(answer, 'model') === null && inner !== null ? inner : answer;
+    const inner = recordAt(response, 'response') ?? recordAt(response, 'message');
+    const from = nameAt(response, 'model') === null && inner !== null ? inner : response;
     const named = this.#wire.readRequest(from, IN_THE_BODY);
     const { model, vendorTools } = named;
     if (model === null) return null;
     this.#isOpen = false;
-    this.inAnswer = named;
+    this.inResponse = named;
     const query: EgressQuery = { request_type: 'egress_model_request', model, tools: toolsOf(named) };
     return this.#policy.evaluate(query, this.#route.lane, vendorTools);
   }
 
-  /** As `evaluateAnswer`, of the first of these events that names a model. */
+  /** As `evaluateResponse`, of the first of these events that names a model. */
   evaluateFrames(frames: readonly Frame[]): Evaluation | null {
     if (!this.#isOpen) return null;
     for (const { data } of frames) {
       const event = data === null ? null : readJson(data);
-      const decision = isRecord(event) ? this.evaluateAnswer(event) : null;
+      const decision = isRecord(event) ? this.evaluateResponse(event) : null;
       if (decision !== null) return decision;
     }
     return null;
   }
 
   /** The model that ran, of those that a gateway chooses from. `requested`: the one that the request is for. */
-  ran(requested: string | null, answered: string | null): string | null {
-    if (this.others.length === 0 || this.#route.model !== null || answered === null) return requested;
-    const names: readonly string[] = modelNamesOf(answered);
+  ran(requested: string | null, received: string | null): string | null {
+    if (this.others.length === 0 || this.#route.model !== null || received === null) return requested;
+    const names: readonly string[] = modelNamesOf(received);
     const all = requested === null ? this.others : [requested, ...this.others];
     return all.find((model) => modelNamesOf(model).some((name) => names.includes(name))) ?? requested;
   }

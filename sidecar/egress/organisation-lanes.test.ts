@@ -25,7 +25,7 @@ const RESPONSE = {
 /** A request that the manifest declares: model gpt-5 and tool search. */
 async function ask(directive: Partial<OrganisationDirective>, mode: 'enforce' | 'track' = 'enforce') {
   rig = await startEgressRig({ directive: { ...NOTHING, ...directive }, mode });
-  rig.vendor.answer = (_seen, response) =>
+  rig.vendor.respond = (_seen, response) =>
     void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(RESPONSE));
   const body = {
     model: 'gpt-5',

@@ -195,14 +195,15 @@ const OK = JSON.stringify({ model: 'gpt-5', choices: [] });
 beforeEach(() => {
   for (const { vendor } of rigs) {
     vendor.requests.length = 0;
-    vendor.answer = (_seen, response) => void response.writeHead(200, { [TYPE]: 'application/json' }).end(OK);
+    vendor.respond = (_seen, response) =>
+      void response.writeHead(200, { [TYPE]: 'application/json' }).end(OK);
   }
 });
 
 const blocks = (index: number): boolean => MODES[index]?.[0] === 'enforce';
 const isClosed = (index: number): boolean => blocks(index) && MODES[index]?.[1] === CLOSED;
-const violationsOf = (answer: { headers: NodeJS.Dict<string | string[]> }): unknown =>
-  answer.headers['x-platform-policy-violations'];
+const violationsOf = (response: { headers: NodeJS.Dict<string | string[]> }): unknown =>
+  response.headers['x-platform-policy-violations'];
 
 /** Sends the same request through the lanes of all modes. */
 function eachMode(run: (rig: EgressRig, index: number) => Promise<void>): Promise<unknown> {
@@ -213,9 +214,9 @@ describe.each(ROUTES)('a request to $path', ({ path, request }) => {
   test.each([...READ, FOLLOWED])('%s is read', async (_what, headers, encode) => {
     const [forbidden, allowed] = ['other', 'gpt-5'].map((model) => encode(JSON.stringify(request(model))));
     await eachMode(async (rig, index) => {
-      const answer = await post(rig.port, path, forbidden, headers);
-      expect(violationsOf(answer)).toMatch(/^(model|tool)_not_declared$/);
-      expect(answer.status).toBe(blocks(index) ? 403 : 200);
+      const response = await post(rig.port, path, forbidden, headers);
+      expect(violationsOf(response)).toMatch(/^(model|tool)_not_declared$/);
+      expect(response.status).toBe(blocks(index) ? 403 : 200);
       expect((await post(rig.port, path, allowed, headers)).status).toBe(200);
       const sent = rig.vendor.requests.map(({ bytes }) => bytes);
       expect(sent).toEqual(blocks(index) ? [allowed] : [forbidden, allowed]);
@@ -227,8 +228,8 @@ describe.each(ROUTES)('a request to $path', ({ path, request }) => {
     async (_what, headers, encode) => {
       const body = encode(JSON.stringify(request('gpt-5')));
       await eachMode(async (rig, index) => {
-        const answer = await post(rig.port, path, body, headers);
-        expect([answer.status, violationsOf(answer)]).toEqual(
+        const response = await post(rig.port, path, body, headers);
+        expect([response.status, violationsOf(response)]).toEqual(
           isClosed(index) ? [403, 'body_unread'] : [200, undefined],
         );
         expect(rig.vendor.requests.map(({ bytes }) => bytes)).toEqual(isClosed(index) ? [] : [body]);
@@ -247,7 +248,7 @@ function respondWith(rig: EgressRig, headers: Headers, body: Buffer, chunkBytes 
   const lines = all
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}\r\n`]))
     .join('');
-  rig.vendor.answer = (_seen, { socket }) => {
+  rig.vendor.respond = (_seen, { socket }) => {
     socket?.setNoDelay(true).write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n${lines}\r\n`);
     for (let at = 0; at < body.length; at += chunkBytes) socket?.write(body.subarray(at, at + chunkBytes));
     socket?.end();
@@ -267,11 +268,11 @@ describe.each(WITH_CALLS)('a response from $path', ({ path, request, response })
         expect(JSON.parse(bodyText(passed.bytes).text)).toEqual(response('search'));
       else expect(passed.bytes).toEqual(allowed);
       respondWith(rig, headers, forbidden ?? Buffer.alloc(0));
-      const answer = await post(rig.port, path, request('gpt-5'));
-      if (!blocks(index)) expect(answer.bytes).toEqual(forbidden);
+      const result = await post(rig.port, path, request('gpt-5'));
+      if (!blocks(index)) expect(result.bytes).toEqual(forbidden);
       else {
-        expect(answer.headers[CODING] ?? '').not.toMatch(/gzip|br|zstd|deflate/);
-        const text = bodyText(answer.bytes).text;
+        expect(result.headers[CODING] ?? '').not.toMatch(/gzip|br|zstd|deflate/);
+        const text = bodyText(result.bytes).text;
         expect(text).not.toContain('delete_all');
         expect(text).toContain('search');
       }
@@ -287,11 +288,11 @@ describe.each(WITH_CALLS)('a response from $path', ({ path, request, response })
     const body = encode(JSON.stringify(response('delete_all')));
     await eachMode(async (rig, index) => {
       respondWith(rig, headers, body);
-      const answer = await post(rig.port, path, request('gpt-5'));
-      expect([answer.status, violationsOf(answer)]).toEqual(
+      const response = await post(rig.port, path, request('gpt-5'));
+      expect([response.status, violationsOf(response)]).toEqual(
         isClosed(index) ? [403, 'body_unread'] : [200, undefined],
       );
-      if (!isClosed(index)) expect(answer.bytes).toEqual(body);
+      if (!isClosed(index)) expect(response.bytes).toEqual(body);
     });
   });
 });
@@ -358,9 +359,9 @@ describe('a stream', () => {
   ])('%s is denied if the lane fails closed', async (_what, headers, bytes) => {
     await eachMode(async (rig, index) => {
       respondWith(rig, headers, bytes);
-      const answer = await post(rig.port, CHAT, { model: 'gpt-5', messages: [], stream: true });
-      expect(answer.status).toBe(isClosed(index) ? 403 : 200);
-      if (!isClosed(index)) expect(answer.bytes).toEqual(bytes);
+      const response = await post(rig.port, CHAT, { model: 'gpt-5', messages: [], stream: true });
+      expect(response.status).toBe(isClosed(index) ? 403 : 200);
+      if (!isClosed(index)) expect(response.bytes).toEqual(bytes);
     });
   });
 });
@@ -387,13 +388,13 @@ describe('a coded stream is read', () => {
     for (const chunkBytes of [bytes.length, 1])
       await eachMode(async (rig, index) => {
         respondWith(rig, headers, bytes, chunkBytes);
-        const answer = await post(rig.port, path, ask);
-        if (answer.headers[CODING] !== undefined && !blocks(index)) expect(answer.bytes).toEqual(bytes);
-        else if (!blocks(index)) expect(answer.body).toBe(path === CHAT ? sse : lines);
+        const response = await post(rig.port, path, ask);
+        if (response.headers[CODING] !== undefined && !blocks(index)) expect(response.bytes).toEqual(bytes);
+        else if (!blocks(index)) expect(response.body).toBe(path === CHAT ? sse : lines);
         else {
-          expect(answer.headers[CODING] ?? '').not.toMatch(/gzip|br|zstd|deflate/);
-          expect(answer.body).not.toContain('delete_all');
-          expect(answer.body).toContain('search');
+          expect(response.headers[CODING] ?? '').not.toMatch(/gzip|br|zstd|deflate/);
+          expect(response.body).not.toContain('delete_all');
+          expect(response.body).toContain('search');
         }
       });
   });
@@ -402,7 +403,7 @@ describe('a coded stream is read', () => {
     const gzip = createGzip();
     const [rig] = rigs;
     if (rig === undefined) throw new Error('no lanes');
-    rig.vendor.answer = (_seen, response) => {
+    rig.vendor.respond = (_seen, response) => {
       response.writeHead(200, { ...SSE, [CODING]: 'gzip' });
       gzip.pipe(response);
       gzip.write(`data: ${JSON.stringify(EVENTS[1])}\n\n`);
@@ -456,9 +457,9 @@ describe('a number that JSON cannot have is not a valid argument:', () => {
     const text = `{"model":"gpt-5","done":true,"message":{"tool_calls":[{"function":{"name":"pay","arguments":{"amount":${number}}}}]}}`;
     await eachMode(async (rig, index) => {
       respondWith(rig, {}, utf8(text));
-      const answer = await post(rig.port, OLLAMA, { model: 'gpt-5', messages: [], stream: false });
-      expect(violationsOf(answer)).toBe('tool_arguments_invalid');
-      expect(answer.body.includes('"pay"')).toBe(!blocks(index));
+      const response = await post(rig.port, OLLAMA, { model: 'gpt-5', messages: [], stream: false });
+      expect(violationsOf(response)).toBe('tool_arguments_invalid');
+      expect(response.body.includes('"pay"')).toBe(!blocks(index));
     });
   });
 });
@@ -486,12 +487,12 @@ describe('a request to an MCP server', () => {
   ])('%s is refused, whatever the fail mode is', async (_what, headers, encode) => {
     const body = encode('');
     await eachMode(async (rig, index) => {
-      const answer = await post(rig.port, MCP, body, headers);
+      const response = await post(rig.port, MCP, body, headers);
       expect(rig.vendor.requests.map(({ bytes }) => bytes)).toEqual(blocks(index) ? [] : [body]);
-      expect(answer.status).toBe(blocks(index) ? 400 : 200);
-      expect(violationsOf(answer)).toBe(blocks(index) ? 'body_unread' : undefined);
+      expect(response.status).toBe(blocks(index) ? 400 : 200);
+      expect(violationsOf(response)).toBe(blocks(index) ? 'body_unread' : undefined);
       if (blocks(index))
-        expect(JSON.parse(answer.body)).toMatchObject({ jsonrpc: '2.0', error: { code: -32_700 } });
+        expect(JSON.parse(response.body)).toMatchObject({ jsonrpc: '2.0', error: { code: -32_700 } });
     });
   });
 

@@ -12,7 +12,7 @@ afterEach(() => rig.close());
 /** An upstream that redirects every path to the one with a slash at its end, and serves that one. */
 async function startWithSlashes(lanes: string, status = 307): Promise<void> {
   rig = await startEgressRig({ lanes });
-  rig.vendor.answer = ({ url, body }, response) => {
+  rig.vendor.respond = ({ url, body }, response) => {
     const [path = '', query = ''] = url.split(/(?=\?)/);
     if (path.endsWith('/')) response.writeHead(200, { 'content-type': 'application/json' }).end(body);
     else response.writeHead(status, { location: `${rig.vendor.url}${path}/${query}` }).end();
@@ -57,16 +57,16 @@ describe('a redirect of the upstream to itself', () => {
   test('stays on the lane in response to a WebSocket request', async () => {
     await startWithSlashes('openai=vendor/v1', 308);
     const head = 'Host: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
-    const answer = await askRaw(rig.port, `GET /openai/v1/realtime HTTP/1.1\r\n${head}`);
-    expect(answer).toMatch(/^HTTP\/1\.1 308 /);
-    expect(answer).toMatch(/^location: \/openai\/~\/v1\/realtime\/\r$/im);
+    const response = await askRaw(rig.port, `GET /openai/v1/realtime HTTP/1.1\r\n${head}`);
+    expect(response).toMatch(/^HTTP\/1\.1 308 /);
+    expect(response).toMatch(/^location: \/openai\/~\/v1\/realtime\/\r$/im);
   });
 });
 
 test('the address of a created resource is on the lane, and other headers stay', async () => {
   rig = await startEgressRig();
   const link = `<${rig.vendor.url}/v1/files?after=1>; rel="next"`;
-  rig.vendor.answer = (_seen, response) =>
+  rig.vendor.respond = (_seen, response) =>
     void response.writeHead(201, { Location: '/v1/files/1', 'Content-Location': '2', Link: link }).end('{}');
   const { headers } = await post(rig.port, '/openai/v1/files', {});
   expect(headers).toMatchObject({
@@ -77,7 +77,7 @@ test('the address of a created resource is on the lane, and other headers stay',
 test('an address in UTF-8 is the same path on the lane', async () => {
   rig = await startEgressRig();
   const location = Buffer.from('/v1/files/é').toString('latin1');
-  rig.vendor.answer = (_seen, response) => void response.writeHead(307, { location }).end();
+  rig.vendor.respond = (_seen, response) => void response.writeHead(307, { location }).end();
   const { headers } = await post(rig.port, '/openai/v1/files', {});
   expect(headers.location).toBe('/openai/~/v1/files/%C3%A9');
 });
@@ -89,7 +89,7 @@ test('a redirect to another host stays, and is logged once for each host', async
   const { host } = new URL(rig.vendor.url);
   const addresses = ['https://b.example/v1', 'https://b.example/other', '//c.example/', `ftp://${host}/`];
   for (const location of addresses) {
-    rig.vendor.answer = (_seen, response) =>
+    rig.vendor.respond = (_seen, response) =>
       void response.writeHead(307, { location, 'content-location': 'https://d.example/' }).end();
     const { headers } = await post(rig.port, '/openai/v1/chat/completions', { model: 'gpt-5' });
     expect(headers.location).toBe(location);

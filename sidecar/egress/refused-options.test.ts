@@ -27,7 +27,7 @@ const options = (): boolean[] => rig.vendor.requests.map(({ body }) => body.incl
 
 /** Refuses the option with this status; other requests get a stream without usage. */
 function refuse(status: number): void {
-  rig.vendor.answer = ({ body }, response) =>
+  rig.vendor.respond = ({ body }, response) =>
     body.includes('stream_options')
       ? void response.writeHead(status, { 'content-type': 'application/json' }).end('{"detail":"unknown"}')
       : void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(STREAM);
@@ -48,7 +48,7 @@ describe('an option of the lane that the vendor refuses', () => {
     await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
     expect(rig.egress.log.newest()).toMatchObject([{ statusCode: 200, usage: null, violations: [] }]);
     expect(rig.egress.log.counts.get('openai')).toMatchObject({ withoutUsage: 1, failed: 0 });
-    expect(rig.audit.answersWithoutUsage).toBe(1);
+    expect(rig.audit.responsesWithoutUsage).toBe(1);
     expect(rig.egress.reservations.total.tokens).toBe(Math.ceil(ASK.length / 4));
   });
 
@@ -73,7 +73,7 @@ describe('an option of the lane that the vendor refuses', () => {
 
 describe('an error', () => {
   const fail = (status: number): void => {
-    rig.vendor.answer = ({ body }, response) =>
+    rig.vendor.respond = ({ body }, response) =>
       void response.writeHead(status, { 'x-length': String(body.length) }).end(`error ${status}`);
   };
 
@@ -81,9 +81,9 @@ describe('an error', () => {
     await start();
     fail(400);
     for (let round = 1; round <= 2; round += 1) {
-      const answer = await post(rig.port, CHAT, ASK);
-      expect(answer).toMatchObject({ status: 400, body: 'error 400' });
-      expect(answer.headers['x-length']).toBe(String(ASK.length));
+      const response = await post(rig.port, CHAT, ASK);
+      expect(response).toMatchObject({ status: 400, body: 'error 400' });
+      expect(response.headers['x-length']).toBe(String(ASK.length));
     }
     expect(options()).toEqual([true, false, true, false]);
     await until(() => rig.egress.log.newest().length === 2, 'the calls in the log');

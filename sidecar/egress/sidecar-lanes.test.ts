@@ -18,7 +18,7 @@ let rig: SidecarRig | null;
 
 const CHAT = '/openai/v1/chat/completions';
 const ask = { model: 'gpt-5', messages: [], tools: [{ type: 'function', function: { name: 'search' } }] };
-const ANSWER = {
+const RESPONSE = {
   ...{ object: 'chat.completion', model: 'gpt-5', usage: { prompt_tokens: 30, completion_tokens: 5 } },
   choices: [
     {
@@ -35,8 +35,8 @@ const ANSWER = {
 beforeEach(async () => {
   rig = null;
   vendor = await startTlsVendor();
-  vendor.answer = (_seen, response) =>
-    void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER));
+  vendor.respond = (_seen, response) =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(RESPONSE));
   folder = await mkdtemp(join(tmpdir(), 'lanes-'));
   const [port = 0] = await freePorts(1);
   env = {

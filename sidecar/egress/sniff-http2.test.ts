@@ -29,8 +29,8 @@ test('a connection does not become HTTP/2 after bytes that an earlier listener h
   await once(server, 'listening');
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   socket.write('xPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-  const [answer] = (await once(socket, 'data')) as [Buffer];
-  expect(String(answer)).toMatch(/^HTTP\/1\.1 400 /);
+  const [response] = (await once(socket, 'data')) as [Buffer];
+  expect(String(response)).toMatch(/^HTTP\/1\.1 400 /);
   expect(sessions).toBe(0);
   socket.destroy();
   server.close();

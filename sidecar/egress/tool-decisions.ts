@@ -4,7 +4,7 @@ import type { JudgeCall, ModelResponse, ToolCall } from '../../core/egress/model
 import type { EgressDecision } from '../policy/policy-evaluator.ts';
 import { outcomeOf, strongest, type EgressPolicy } from './egress-policy.ts';
 
-/** Different tools whose calls in one answer are evaluated. A model cannot call more tools than a request offers. */
+/** Different tools whose calls in one response are evaluated. A model cannot call more tools than a request offers. */
 const MAX_TOOLS = 500;
 
 /** A call as the policy sees it: its tool, and whether its arguments match the constraints. */
@@ -14,7 +14,7 @@ interface Subject {
   isInvalid: boolean | null;
 }
 
-/** The decisions on the tool calls of one answer. Each tool is evaluated once. */
+/** The decisions on the tool calls of one response. Each tool is evaluated once. */
 export class ToolDecisions {
   /** Denial reasons, each once. */
   readonly violations = new Set<string>();
@@ -32,7 +32,7 @@ export class ToolDecisions {
     this.#userConfirmed = userConfirmed;
   }
 
-  /** For the filter of an answer. With a remote engine call `collect` first: a call without a decision passes. */
+  /** For the filter of a response. With a remote engine call `collect` first: a call without a decision passes. */
   readonly judge: JudgeCall = (call) => {
     // Nothing is removed, so nothing has to wait: `collectAll` follows at the end.
     if (!this.#policy.blocks) return 'pass';
@@ -52,7 +52,7 @@ export class ToolDecisions {
     return 'pass';
   };
 
-  /** Begins the evaluation of the calls of an answer. `isComplete`: arguments that are not known were too long. */
+  /** Begins the evaluation of the calls of a response. `isComplete`: arguments that are not known were too long. */
   collectAll({ toolCalls, isComplete }: Pick<ModelResponse, 'toolCalls' | 'isComplete'>): void {
     for (const call of toolCalls) {
       const subject = this.#subjectOf(call) ?? (isComplete ? { name: call.name, isInvalid: true } : null);

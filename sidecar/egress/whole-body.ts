@@ -1,14 +1,14 @@
 import { encodedText } from '../../core/egress/body-text.ts';
 import { ShortJson } from '../../core/egress/short-json.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
-import { countedBytes, HELD_PARTS, NOTHING, type AnswerLimits, type AnswerStep } from './answer-step.ts';
+import { countedBytes, HELD_PARTS, NOTHING, type BodyLimits, type BodyStep } from './body-step.ts';
 import { readJsonBody, type JsonBody } from './json-body.ts';
 import type { LaneCall, OwnResponse, WholeStep } from './lane-call.ts';
 
 /** A body that is read as one JSON document. Of a large one, parts pass that end with a long string. */
 export class WholeBody {
   readonly #call: LaneCall;
-  readonly #limits: AnswerLimits;
+  readonly #limits: BodyLimits;
   readonly #store = new ChunkStore();
   /** Of a large body. */
   #short: ShortJson | null = null;
@@ -16,12 +16,12 @@ export class WholeBody {
   /** The rest passes as it arrives. */
   #isUnread = false;
 
-  constructor(call: LaneCall, limits: AnswerLimits) {
+  constructor(call: LaneCall, limits: BodyLimits) {
     this.#call = call;
     this.#limits = limits;
   }
 
-  push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
+  push(chunk: Buffer): BodyStep | Promise<BodyStep> {
     if (this.#isUnread) return { chunks: [chunk], isChanged: false };
     const { maxBytes, codings } = this.#limits;
     const store = this.#store;
@@ -40,7 +40,7 @@ export class WholeBody {
     return true;
   }
 
-  end(): AnswerStep | Promise<AnswerStep> {
+  end(): BodyStep | Promise<BodyStep> {
     if (this.#isUnread) return NOTHING;
     const raw = this.#store.take();
     const short = this.#short;
@@ -50,11 +50,11 @@ export class WholeBody {
     const body = readJsonBody(bytes, codings, maxBytes);
     if (body === 'too-large') return this.#passUnread(raw);
     const step = this.#call.whole(body, bytes);
-    const done = (late: WholeStep): AnswerStep => this.#done(late, body, raw);
+    const done = (late: WholeStep): BodyStep => this.#done(late, body, raw);
     return step instanceof Promise ? step.then(done) : done(step);
   }
 
-  #done(step: WholeStep, { encoding }: JsonBody, raw: Buffer): AnswerStep {
+  #done(step: WholeStep, { encoding }: JsonBody, raw: Buffer): BodyStep {
     if ('respond' in step) return step;
     const { body: changed } = step;
     if (changed === null) return { chunks: [raw], isChanged: false };
@@ -76,19 +76,19 @@ export class WholeBody {
   }
 
   /** There is no room for the body: what passes of it now. */
-  #part(): AnswerStep | Promise<AnswerStep> {
+  #part(): BodyStep | Promise<BodyStep> {
     const { codings, maxBytes } = this.#limits;
     const part = codings.length > 0 ? null : (this.#short ?? this.#shorten()).part();
     if (part === null) return this.#passUnread(this.#store.take());
     if (part.prefix === null) return this.#pass(part.bytes);
     const prefix = readJsonBody(part.prefix, [], maxBytes);
     const response = prefix === 'too-large' ? null : (this.#call.part?.(prefix) ?? null);
-    const done = (late: OwnResponse | null): AnswerStep =>
+    const done = (late: OwnResponse | null): BodyStep =>
       late === null ? this.#pass(part.bytes) : { respond: late };
     return response instanceof Promise ? response.then(done) : done(response);
   }
 
-  #pass(bytes: number): AnswerStep {
+  #pass(bytes: number): BodyStep {
     const held = this.#store.take();
     const rest = held.subarray(bytes);
     if (rest.length > 0) this.#store.add(rest);
@@ -97,12 +97,12 @@ export class WholeBody {
   }
 
   /** What cannot be read passes, unless the lane fails closed. */
-  #passUnread(held: Buffer): AnswerStep {
+  #passUnread(held: Buffer): BodyStep {
     this.#isUnread = true;
     this.#limits.onUnread('size');
     this.#limits.keep(-this.#reserved);
     this.#reserved = 0;
-    const denied = this.#call.unreadAnswer();
+    const denied = this.#call.unreadResponse();
     return denied === null ? { chunks: [held], isChanged: false } : { respond: denied };
   }
 }

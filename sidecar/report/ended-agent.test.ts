@@ -27,7 +27,7 @@ let rig: SidecarRig;
 
 beforeEach(async () => {
   vendor = await startTlsVendor();
-  vendor.answer = (_seen, response) =>
+  vendor.respond = (_seen, response) =>
     void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
   folder = mkdtempSync(join(tmpdir(), 'ended-'));
   writeFileSync(join(folder, 'ca.pem'), vendor.ca.cert);
@@ -98,7 +98,7 @@ describe('after the end of the agent', () => {
     /** Sends a call without a response. Resolves with its client, the report that waits for it, and the limit of the wait. */
     async function waiting() {
       await gap();
-      const arrived = new Promise<void>((resolve) => (vendor.answer = () => resolve()));
+      const arrived = new Promise<void>((resolve) => (vendor.respond = () => resolve()));
       const client = connect(lanePort, '127.0.0.1');
       const body = JSON.stringify({
         ...question,

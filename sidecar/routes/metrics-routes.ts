@@ -33,7 +33,7 @@ const TOTALS: readonly Row[] = [
   {
     name: 'platform_sidecar_answers_without_usage_total',
     help: 'Model responses whose tokens could not be read and are missing in budgets.',
-    read: ({ audit }) => [{ value: audit.answersWithoutUsage }],
+    read: ({ audit }) => [{ value: audit.responsesWithoutUsage }],
   },
   {
     name: 'platform_sidecar_audit_dropped_total',

@@ -39,7 +39,7 @@ export interface TlsVendor {
   ca: KeyPair;
   requests: SeenRequest[];
   /** Responds after the body of a request was received. */
-  answer: (seen: SeenRequest, response: Parameters<RequestListener>[1]) => void;
+  respond: (seen: SeenRequest, response: Parameters<RequestListener>[1]) => void;
   close(): Promise<void>;
 }
 
@@ -55,14 +55,14 @@ export async function startTlsVendor(): Promise<TlsVendor> {
       const bytes = Buffer.concat(chunks);
       const seen = { method, url, rawHeaders, headers, body: bytes.toString(), bytes };
       vendor.requests.push(seen);
-      vendor.answer(seen, response);
+      vendor.respond(seen, response);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const vendor: TlsVendor = {
     url: `https://localhost:${(server.address() as AddressInfo).port}`,
     ...{ server, ca, requests: [] },
-    answer: (_seen, response) => void response.writeHead(404).end(),
+    respond: (_seen, response) => void response.writeHead(404).end(),
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -26,7 +26,7 @@ const call = (name: string, args = '{}'): object => ({
   ...{ id: `call_${name}`, type: 'function' },
   function: { name, arguments: args },
 });
-const answerOf = (...calls: object[]): object => ({
+const responseOf = (...calls: object[]): object => ({
   ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'gpt-5', usage: USAGE },
   choices: [
     {
@@ -39,13 +39,13 @@ const answerOf = (...calls: object[]): object => ({
 const ask = { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
 
 const json =
-  (value: unknown): TlsVendor['answer'] =>
+  (value: unknown): TlsVendor['respond'] =>
   (_seen, response) =>
     void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 const sse = (events: readonly unknown[]): string =>
   events.map((each) => `data: ${typeof each === 'string' ? each : JSON.stringify(each)}\n\n`).join('');
 const stream =
-  (text: string): TlsVendor['answer'] =>
+  (text: string): TlsVendor['respond'] =>
   (_seen, response) =>
     void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text);
 const chunk = (delta: object, reason: string | null = null): object => ({
@@ -83,20 +83,20 @@ const remote = (): PolicyEngine => {
 describe.each([
   ['in this process', undefined],
   ['over the network', remote],
-] as const)('a forbidden tool call in an answer, with the engine %s,', (_, engine) => {
+] as const)('a forbidden tool call in a response, with the engine %s,', (_, engine) => {
   const options = (): EgressRigOptions => (engine === undefined ? {} : { engine: engine() });
 
   test('is removed from JSON', async () => {
     await start(options());
     const head = { 'content-type': 'application/json', etag: '"1"', 'content-digest': 'sha-256=:AA==:' };
-    rig.vendor.answer = (_seen, response) =>
-      void response.writeHead(200, head).end(JSON.stringify(answerOf(call('delete_all'), call('search'))));
-    const answer = await post(rig.port, CHAT, ask);
-    expect([answer.headers.etag, answer.headers['content-digest']]).toEqual([undefined, undefined]);
-    const { choices } = JSON.parse(answer.body) as { choices: { message: { tool_calls: object[] } }[] };
+    rig.vendor.respond = (_seen, response) =>
+      void response.writeHead(200, head).end(JSON.stringify(responseOf(call('delete_all'), call('search'))));
+    const response = await post(rig.port, CHAT, ask);
+    expect([response.headers.etag, response.headers['content-digest']]).toEqual([undefined, undefined]);
+    const { choices } = JSON.parse(response.body) as { choices: { message: { tool_calls: object[] } }[] };
     expect(choices[0]?.message.tool_calls).toEqual([call('search')]);
-    expect(Number(answer.headers['content-length'])).toBe(Buffer.byteLength(answer.body));
-    expect(answer.headers['x-platform-policy-violations']).toBe('tool_not_declared');
+    expect(Number(response.headers['content-length'])).toBe(Buffer.byteLength(response.body));
+    expect(response.headers['x-platform-policy-violations']).toBe('tool_not_declared');
     expect((await logged())[0]).toMatchObject({
       toolsCalled: ['delete_all', 'search'],
       violations: ['tool_not_declared'],
@@ -108,11 +108,11 @@ describe.each([
 
   test('is removed from a stream', async () => {
     await start(options());
-    rig.vendor.answer = stream(sse(TWO_CALLS));
-    const answer = await post(rig.port, CHAT, { ...ask, stream: true });
-    expect(answer.body).not.toContain('delete_all');
-    expect(answer.body).toContain('"name":"search"');
-    expect(answer.body).not.toContain('prompt_tokens');
+    rig.vendor.respond = stream(sse(TWO_CALLS));
+    const response = await post(rig.port, CHAT, { ...ask, stream: true });
+    expect(response.body).not.toContain('delete_all');
+    expect(response.body).toContain('"name":"search"');
+    expect(response.body).not.toContain('prompt_tokens');
     expect((await logged())[0]).toMatchObject({
       toolsCalled: ['delete_all', 'search'],
       violations: ['tool_not_declared'],
@@ -121,18 +121,18 @@ describe.each([
   });
 
   test.each([
-    ['JSON', {}, json(answerOf(call('search'), call('delete_all')))],
+    ['JSON', {}, json(responseOf(call('search'), call('delete_all')))],
     ['a stream', { stream: true }, stream(sse(TWO_CALLS))],
-  ])('replaces %s by 403 with EGRESS_ON_FORBIDDEN_TOOL=fail', async (_form, members, vendorAnswer) => {
+  ])('replaces %s by 403 with EGRESS_ON_FORBIDDEN_TOOL=fail', async (_form, members, vendorResponse) => {
     await start({ ...options(), onForbiddenTool: 'fail' });
-    rig.vendor.answer = vendorAnswer;
-    const answer = await post(rig.port, CHAT, { ...ask, ...members });
-    expect(answer.status).toBe(403);
-    expect(answer.headers).toMatchObject({
+    rig.vendor.respond = vendorResponse;
+    const response = await post(rig.port, CHAT, { ...ask, ...members });
+    expect(response.status).toBe(403);
+    expect(response.headers).toMatchObject({
       'x-platform-policy-violations': 'tool_not_declared',
       'x-should-retry': 'false',
     });
-    expect(JSON.parse(answer.body)).toMatchObject({ error: { code: 'tool_not_declared' } });
+    expect(JSON.parse(response.body)).toMatchObject({ error: { code: 'tool_not_declared' } });
     expect((await logged())[0]).toMatchObject({ statusCode: 403, blocked: true });
   });
 
@@ -142,25 +142,25 @@ describe.each([
       ...[started(0, 'pay'), continued(0, `{"amount":`), continued(0, `${amount}}`)],
       ...[chunk({}, 'tool_calls'), '[DONE]'],
     ];
-    rig.vendor.answer = stream(sse(events(5)));
+    rig.vendor.respond = stream(sse(events(5)));
     expect((await post(rig.port, CHAT, { ...ask, stream: true })).body).toBe(sse(events(5)));
-    rig.vendor.answer = stream(sse(events(500)));
+    rig.vendor.respond = stream(sse(events(500)));
     expect((await post(rig.port, CHAT, { ...ask, stream: true })).body).not.toContain('"name":"pay"');
     expect((await logged(2))[1]).toMatchObject({ violations: ['tool_arguments_invalid'], blocked: true });
   });
 
   test('of the mode track passes unchanged', async () => {
     await start({ ...options(), mode: 'track' });
-    rig.vendor.answer = stream(sse(TWO_CALLS));
-    const answer = await post(rig.port, CHAT, {
+    rig.vendor.respond = stream(sse(TWO_CALLS));
+    const response = await post(rig.port, CHAT, {
       ...ask,
       stream: true,
       stream_options: { include_usage: true },
     });
-    expect(answer.body).toBe(sse(TWO_CALLS));
-    rig.vendor.answer = json(answerOf(call('delete_all')));
+    expect(response.body).toBe(sse(TWO_CALLS));
+    rig.vendor.respond = json(responseOf(call('delete_all')));
     const whole = await post(rig.port, CHAT, ask);
-    expect(whole.body).toBe(JSON.stringify(answerOf(call('delete_all'))));
+    expect(whole.body).toBe(JSON.stringify(responseOf(call('delete_all'))));
     expect(whole.headers['x-platform-policy-violations']).toBe('tool_not_declared');
     for (const each of await logged(2))
       expect(each).toMatchObject({ violations: ['tool_not_declared'], blocked: false });
@@ -178,7 +178,7 @@ test('a forbidden call in a stream is removed, although the engine was unreachab
           : engine.evaluate(input),
     },
   });
-  rig.vendor.answer = stream(sse(TWO_CALLS));
+  rig.vendor.respond = stream(sse(TWO_CALLS));
   const { body } = await post(rig.port, CHAT, { ...ask, stream: true });
   expect(body).not.toContain('delete_all');
   expect(body).toContain('"name":"search"');
@@ -195,7 +195,7 @@ test('a forbidden call in a conversation that the vendor keeps is refused with 4
     arguments: '{}',
     status: 'completed',
   };
-  rig.vendor.answer = json({
+  rig.vendor.respond = json({
     id: 'r',
     object: 'response',
     model: 'gpt-5',
@@ -209,7 +209,7 @@ test('a forbidden call in a conversation that the vendor keeps is refused with 4
 
 test('a destructive tool passes after the user has confirmed it', async () => {
   await start();
-  rig.vendor.answer = json(answerOf(call('drop')));
+  rig.vendor.respond = json(responseOf(call('drop')));
   const isRemoved = async (): Promise<boolean> =>
     !(await post(rig.port, CHAT, ask)).body.includes('"name":"drop"');
   const recording = rig.audit.arrive({ requestId: 'r-1', method: 'POST', target: '/chat' });
@@ -222,7 +222,7 @@ test('a destructive tool passes after the user has confirmed it', async () => {
 describe('a call belongs to', () => {
   test('the request of its trace, else the only one in flight', async () => {
     await start();
-    rig.vendor.answer = json(answerOf(call('search')));
+    rig.vendor.respond = json(responseOf(call('search')));
     const first = rig.audit.arrive({ requestId: 'r-1', method: 'POST', target: '/chat' });
     await post(rig.port, CHAT, ask);
     rig.audit.arrive({ requestId: 'health', method: 'GET', target: '/health' });
@@ -247,8 +247,8 @@ describe('the budget', () => {
     });
     await start({ manifest });
     const held: (() => void)[] = [];
-    rig.vendor.answer = (seen, response) =>
-      void held.push(() => json(answerOf(call('search')))(seen, response));
+    rig.vendor.respond = (seen, response) =>
+      void held.push(() => json(responseOf(call('search')))(seen, response));
     const first = post(rig.port, CHAT, { ...ask, max_tokens: 800 });
     await until(() => held.length === 1, 'the first call at the vendor');
     const second = await post(rig.port, CHAT, { ...ask, max_tokens: 800 });
@@ -259,18 +259,18 @@ describe('the budget', () => {
     await logged(2);
     expect(rig.egress.reservations.total.tokens).toBe(0);
     expect(rig.audit.totalsToday(undefined).tokensToday).toBe(36);
-    rig.vendor.answer = json(answerOf(call('search')));
+    rig.vendor.respond = json(responseOf(call('search')));
     expect((await post(rig.port, CHAT, { ...ask, max_tokens: 800 })).status).toBe(200);
   });
 
   test('keeps what a call without usage may have used', async () => {
     await start();
-    rig.vendor.answer = stream(sse([chunk({ content: 'Hi' })]));
+    rig.vendor.respond = stream(sse([chunk({ content: 'Hi' })]));
     const body = JSON.stringify({ ...ask, stream: true });
     await post(rig.port, CHAT, body);
     await logged();
     expect(rig.egress.reservations.total.tokens).toBe(Math.ceil(body.length / 4) + 50);
-    expect(rig.audit.answersWithoutUsage).toBe(1);
+    expect(rig.audit.responsesWithoutUsage).toBe(1);
   });
 });
 
@@ -296,7 +296,7 @@ describe('a vendor that fails', () => {
 
   test('in the middle of a stream cuts the stream', async () => {
     await start();
-    rig.vendor.answer = (_seen, response) => {
+    rig.vendor.respond = (_seen, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(sse([chunk({ content: 'Hi' })]));
       setImmediate(() => response.destroy());
     };
@@ -308,7 +308,7 @@ describe('a vendor that fails', () => {
 test('an agent that disconnects ends the call at the vendor', async () => {
   await start();
   let isClosed = false;
-  rig.vendor.answer = (_seen, response) => {
+  rig.vendor.respond = (_seen, response) => {
     response.once('close', () => (isClosed = true));
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write(sse([chunk({ content: 'Hi' })]));
   };
@@ -343,8 +343,8 @@ async function askOverHttp2(): Promise<[status: number, body: string]> {
 
 test('HTTP/2 with prior knowledge is served', async () => {
   await start();
-  rig.vendor.answer = json(answerOf(call('search')));
-  expect(await askOverHttp2()).toEqual([200, JSON.stringify(answerOf(call('search')))]);
+  rig.vendor.respond = json(responseOf(call('search')));
+  expect(await askOverHttp2()).toEqual([200, JSON.stringify(responseOf(call('search')))]);
   expect(rig.vendor.requests[0]?.headers).toMatchObject({ host: new URL(rig.vendor.url).host });
   expect((await logged())[0]).toMatchObject({ model: 'gpt-5', statusCode: 200 });
 });
@@ -356,7 +356,7 @@ test.each([
   ['text/plain', 'date'],
 ])('HTTP/2: a response of %s with a header %s that must not be repeated becomes 502', async (type, name) => {
   await start();
-  rig.vendor.answer = (_seen, response) =>
+  rig.vendor.respond = (_seen, response) =>
     void response.writeHead(200, ['content-type', type, name, '"1"', name, '"2"']).end('{}');
   expect(await askOverHttp2()).toEqual([502, expect.stringContaining('upstream_invalid')]);
   expect((await logged())[0]).toMatchObject({ statusCode: 502 });
@@ -369,7 +369,7 @@ test.each([
   'HTTP/2: the part of a response of %s before an error arrives, then the stream is reset',
   async (type, part) => {
     await start();
-    rig.vendor.answer = (_seen, { socket }) => {
+    rig.vendor.respond = (_seen, { socket }) => {
       const head = `HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nTransfer-Encoding: chunked\r\n\r\n`;
       // In one segment, so that both are read at once.
       socket?.write(`${head}${part.length.toString(16)}\r\n${part}\r\nnot a chunk\r\n`);
@@ -398,13 +398,13 @@ describe('the port of the lanes', () => {
 
   test('ignores an upgrade other than to a WebSocket', async () => {
     await start();
-    rig.vendor.answer = json({ data: [] });
+    rig.vendor.respond = json({ data: [] });
     const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n';
-    const answer = await askRaw(
+    const response = await askRaw(
       rig.port,
       `GET /openai/v1/models HTTP/1.1\r\nHost: localhost\r\n${offer}\r\n`,
       ']}',
     );
-    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(response).toMatch(/^HTTP\/1\.1 200 /);
   });
 });

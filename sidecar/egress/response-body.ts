@@ -1,13 +1,13 @@
 import { isUnread, type Frame } from '../../core/egress/model-wire.ts';
 import { createLineFrames, createSseFrames, type FrameSplitter } from '../../core/egress/sse-frames.ts';
-import { countedBytes, HELD_PARTS, NOTHING, type AnswerLimits, type AnswerStep } from './answer-step.ts';
+import { countedBytes, HELD_PARTS, NOTHING, type BodyLimits, type BodyStep } from './body-step.ts';
 import type { FramesStep, LaneCall, Treatment } from './lane-call.ts';
 import { WholeBody } from './whole-body.ts';
 
 /** The body of the upstream's response on its way to the agent. */
-export class AnswerBody {
+export class ResponseBody {
   readonly #call: LaneCall | null;
-  readonly #limits: AnswerLimits;
+  readonly #limits: BodyLimits;
   readonly #splitter: FrameSplitter | null;
   readonly #whole: WholeBody | null;
   /** Reserved bytes of an incomplete frame. */
@@ -15,7 +15,7 @@ export class AnswerBody {
   /** The body passes as it arrives, and the call reads a copy. */
   #isCopied: boolean;
 
-  constructor(treatment: Treatment, call: LaneCall | null, limits: AnswerLimits) {
+  constructor(treatment: Treatment, call: LaneCall | null, limits: BodyLimits) {
     this.#call = call;
     this.#limits = limits;
     this.#isCopied = treatment.kind !== 'unread' && treatment.isCopied === true;
@@ -26,7 +26,7 @@ export class AnswerBody {
         : null;
   }
 
-  push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
+  push(chunk: Buffer): BodyStep | Promise<BodyStep> {
     const [isCopied, splitter] = [this.#isCopied, this.#splitter];
     const step =
       splitter === null
@@ -35,7 +35,7 @@ export class AnswerBody {
     return isCopied ? withChunks(step, [chunk]) : step;
   }
 
-  end(): AnswerStep | Promise<AnswerStep> {
+  end(): BodyStep | Promise<BodyStep> {
     const [isCopied, splitter] = [this.#isCopied, this.#splitter];
     const step = splitter === null ? (this.#whole?.end() ?? NOTHING) : this.#filter(splitter.end(), null);
     return isCopied ? withChunks(step, []) : step;
@@ -56,14 +56,14 @@ export class AnswerBody {
   }
 
   /** `chunk`: in which the frames ended; null: the end of the body. */
-  #filter(frames: readonly Frame[], chunk: Buffer | null): AnswerStep | Promise<AnswerStep> {
+  #filter(frames: readonly Frame[], chunk: Buffer | null): BodyStep | Promise<BodyStep> {
     if (this.#call === null || (frames.length === 0 && chunk !== null)) return NOTHING;
     const step = this.#call.frames(frames, chunk === null);
     if (step instanceof Promise) return step.then((late) => this.#framesStep(late, chunk));
     return this.#framesStep(step, chunk);
   }
 
-  #framesStep(step: FramesStep, chunk: Buffer | null): AnswerStep {
+  #framesStep(step: FramesStep, chunk: Buffer | null): BodyStep {
     if ('respond' in step) return step;
     const chunks = step.frames.map(({ raw }) => raw);
     const begun = this.#splitter?.heldBytes ?? 0;
@@ -76,9 +76,9 @@ export class AnswerBody {
 
 /** The step of a copy, with the bytes that pass. */
 function withChunks(
-  step: AnswerStep | Promise<AnswerStep>,
+  step: BodyStep | Promise<BodyStep>,
   chunks: readonly Buffer[],
-): AnswerStep | Promise<AnswerStep> {
-  const passed: AnswerStep = { chunks, isChanged: false };
+): BodyStep | Promise<BodyStep> {
+  const passed: BodyStep = { chunks, isChanged: false };
   return step instanceof Promise ? step.then(() => passed) : passed;
 }

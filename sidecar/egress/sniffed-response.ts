@@ -1,11 +1,11 @@
 import { formatOfStart, isSseType, type ResponseFormat } from '../../core/egress/response-format.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { HeaderList } from '../proxy/headers.ts';
-import { AnswerBody } from './answer-body.ts';
-import { DecodedBody } from './answer-decoder.ts';
-import { NOTHING, type AnswerLimits, type AnswerStep } from './answer-step.ts';
+import { ResponseBody } from './response-body.ts';
+import { DecodedBody } from './response-decoder.ts';
+import { NOTHING, type BodyLimits, type BodyStep } from './body-step.ts';
 import { codingsOf, decodedBody } from './codings.ts';
-import type { AnswerHead, LaneCall, OwnResponse, Treatment } from './lane-call.ts';
+import type { LaneHead, LaneCall, OwnResponse, Treatment } from './lane-call.ts';
 import { mediaTypeOf } from './lane-headers.ts';
 
 const UNREAD: Treatment = { kind: 'unread' };
@@ -16,14 +16,14 @@ const NO_BYTES = Buffer.alloc(0);
 const MAX_START = 4 * 1024;
 
 /** The body of a response. Clients read it whatever its type and coding are, so its first bytes decide how it is read. */
-export class SniffedAnswer {
-  readonly #head: Omit<AnswerHead, 'format'>;
+export class SniffedResponse {
+  readonly #head: Omit<LaneHead, 'format'>;
   readonly #call: LaneCall | null;
-  readonly #limits: AnswerLimits;
+  readonly #limits: BodyLimits;
   /** The bytes until the decision. */
   readonly #start = new ChunkStore();
   /** null: not decided yet. */
-  #body: AnswerBody | DecodedBody | null = null;
+  #body: ResponseBody | DecodedBody | null = null;
   #isStream = false;
   /** The body has the codings that its head names. */
   #isCoded = false;
@@ -37,12 +37,12 @@ export class SniffedAnswer {
   constructor(
     { status, raw }: { status: number; raw: HeaderList },
     call: LaneCall | null,
-    limits: Omit<AnswerLimits, 'codings'>,
+    limits: Omit<BodyLimits, 'codings'>,
   ) {
     this.#head = { status, contentType: mediaTypeOf(raw) };
     this.#call = call;
     this.#limits = { ...limits, codings: codingsOf(raw) };
-    if (call === null) this.#body = new AnswerBody(UNREAD, null, this.#limits);
+    if (call === null) this.#body = new ResponseBody(UNREAD, null, this.#limits);
     // A stream of events may send nothing for a long time, so its head does not wait for the first bytes.
     else if (this.#limits.codings.length === 0 && isSseType(this.#head.contentType)) {
       this.#begin(call, 'sse', NO_BYTES);
@@ -64,7 +64,7 @@ export class SniffedAnswer {
     return this.#isStream && !this.#isCopied;
   }
 
-  push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
+  push(chunk: Buffer): BodyStep | Promise<BodyStep> {
     const [call, body] = [this.#call, this.#body];
     if (body !== null && !this.#isUnseen) return body.push(chunk);
     this.#start.add(chunk);
@@ -76,7 +76,7 @@ export class SniffedAnswer {
     return NOTHING;
   }
 
-  end(): AnswerStep | Promise<AnswerStep> {
+  end(): BodyStep | Promise<BodyStep> {
     const [call, body, start] = [this.#call, this.#body, this.#start.take()];
     if (body !== null) return start.length === 0 ? body.end() : this.#endWith(body.push(start));
     if (start.length === 0 || call === null) return NOTHING;
@@ -88,7 +88,7 @@ export class SniffedAnswer {
     if (this.#body instanceof DecodedBody) this.#body.close();
   }
 
-  async #endWith(started: AnswerStep | Promise<AnswerStep>): Promise<AnswerStep> {
+  async #endWith(started: BodyStep | Promise<BodyStep>): Promise<BodyStep> {
     const first = await started;
     if (this.#body === null || 'respond' in first || first.isOver === true) return first;
     const last = await this.#body.end();
@@ -104,7 +104,7 @@ export class SniffedAnswer {
     call: LaneCall,
     format: ResponseFormat | 'none' | null,
     start: Buffer,
-  ): AnswerStep | Promise<AnswerStep> {
+  ): BodyStep | Promise<BodyStep> {
     const denied = this.#begin(call, format === 'none' ? null : format, start);
     if (denied !== null) return { respond: denied };
     return this.#body?.push(start) ?? NOTHING;
@@ -112,14 +112,14 @@ export class SniffedAnswer {
 
   /** Of a body with the type of events. */
   #pushFirst(
-    body: AnswerBody | DecodedBody,
+    body: ResponseBody | DecodedBody,
     format: ResponseFormat | 'none',
     start: Buffer,
-  ): AnswerStep | Promise<AnswerStep> {
+  ): BodyStep | Promise<BodyStep> {
     this.#isUnseen = false;
     if (format !== 'json') return body.push(start);
     // Clients that did not request a stream read a document that has the type of one.
-    const whole = new AnswerBody({ kind: 'whole', isCopied: this.#isCopied }, this.#call, this.#limits);
+    const whole = new ResponseBody({ kind: 'whole', isCopied: this.#isCopied }, this.#call, this.#limits);
     this.#body = whole;
     return whole.push(start);
   }
@@ -152,18 +152,18 @@ export class SniffedAnswer {
     this.#body = this.#bodyOf(treatment, start);
     if (kind !== 'unread' || treatment.reason === undefined) return null;
     this.#limits.onUnread(treatment.reason);
-    return call.unreadAnswer();
+    return call.unreadResponse();
   }
 
   /** A stream cannot be held until its end, and a document is read in parts if it is large, so both are decoded as they arrive. */
-  #bodyOf(treatment: Treatment, start: Buffer): AnswerBody | DecodedBody {
+  #bodyOf(treatment: Treatment, start: Buffer): ResponseBody | DecodedBody {
     const { codings } = this.#limits;
     const [coding] = codings;
     const isDecoded =
       treatment.kind === 'frames' || (treatment.kind === 'whole' && treatment.isDecoded === true);
     if (coding === undefined || codings.length > 1 || !isDecoded || !this.#isCoded)
-      return new AnswerBody(treatment, this.#call, this.#limits);
-    const plain = new AnswerBody(treatment, this.#call, { ...this.#limits, codings: [] });
+      return new ResponseBody(treatment, this.#call, this.#limits);
+    const plain = new ResponseBody(treatment, this.#call, { ...this.#limits, codings: [] });
     return new DecodedBody(plain, coding, start);
   }
 }

@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect, test } from '@jest/globals';
 import { NO_FACTS, type LaneCall } from './lane-call.ts';
-import { SniffedAnswer } from './sniffed-answer.ts';
+import { SniffedResponse } from './sniffed-response.ts';
 
 const DOCUMENT = '{"model":"gpt-5","choices":[]}';
 const TYPE = 'content-type';
@@ -24,7 +24,7 @@ function readingCall(): { call: LaneCall; read: string[] } {
       read.push(text);
       return { body: null };
     },
-    unreadAnswer: () => null,
+    unreadResponse: () => null,
     frames: (frames) => {
       read.push(...frames.flatMap(({ data }) => data ?? []));
       return { frames };
@@ -38,11 +38,11 @@ function readingCall(): { call: LaneCall; read: string[] } {
 async function pushed(raw: string[], body: Buffer): Promise<{ read: string[]; passed: Buffer }> {
   const { call, read } = readingCall();
   const limits = { maxBytes: 1024 ** 2, keep: () => true, onUnread: () => undefined };
-  const answer = new SniffedAnswer({ status: 200, raw }, call, limits);
+  const response = new SniffedResponse({ status: 200, raw }, call, limits);
   const steps = [];
-  for (const byte of body) steps.push(await answer.push(Buffer.from([byte])));
-  steps.push(await answer.end());
-  answer.close();
+  for (const byte of body) steps.push(await response.push(Buffer.from([byte])));
+  steps.push(await response.end());
+  response.close();
   return { read, passed: Buffer.concat(steps.flatMap((step) => ('chunks' in step ? step.chunks : []))) };
 }
 

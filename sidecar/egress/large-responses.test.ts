@@ -115,7 +115,7 @@ function ask(wire: CallWire, isStream: boolean, other?: string): Promise<Seen> {
 }
 
 /** The vendor sends this in pieces. */
-function answer(wire: CallWire, isStream: boolean, text: string, encode?: Encode): void {
+function response(wire: CallWire, isStream: boolean, text: string, encode?: Encode): void {
   const type = !isStream
     ? 'application/json'
     : wire === 'ollama'
@@ -125,7 +125,7 @@ function answer(wire: CallWire, isStream: boolean, text: string, encode?: Encode
   const [coding, bytes] = encode === undefined ? [null, body] : encode(body);
   const length = !isStream && { 'content-length': bytes.length };
   const headers = { 'content-type': type, ...length, ...(coding !== null && { 'content-encoding': coding }) };
-  rig.vendor.answer = (_seen, response) => {
+  rig.vendor.respond = (_seen, response) => {
     response.writeHead(200, headers);
     for (let at = 0; at < bytes.length; at += 50_000) response.write(bytes.subarray(at, at + 50_000));
     response.end();
@@ -173,7 +173,7 @@ describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
     test('that is held loses only the forbidden call', async () => {
       await start(engineOf(engine));
       for (const [index, place] of PLACES.entries()) {
-        answer(wire, false, withPicture[place](whole(FORBIDDEN), HELD));
+        response(wire, false, withPicture[place](whole(FORBIDDEN), HELD));
         const { status, body, headers } = await ask(wire, false);
         expect([status, headers['x-platform-policy-violations']]).toEqual([200, 'tool_not_declared']);
         expect(received(wire, false, body).calls).toEqual([SEARCH]);
@@ -186,7 +186,7 @@ describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
     test('that is not held does not deliver the forbidden call', async () => {
       await start(engineOf(engine));
       for (const [index, place] of PLACES.entries()) {
-        answer(wire, false, withPicture[place](whole(FORBIDDEN), TOO_LARGE));
+        response(wire, false, withPicture[place](whole(FORBIDDEN), TOO_LARGE));
         const { status, body, isComplete } = await ask(wire, false);
         expect(body).not.toContain('"delete_order"');
         // After the picture, the response has begun: it is cut in front of the call.
@@ -205,7 +205,7 @@ describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
       );
       for (const [index, [place, picture]] of pictures.entries()) {
         const sent = withPicture[place](whole(ALLOWED), picture);
-        answer(wire, false, sent);
+        response(wire, false, sent);
         const { status, body, isComplete, headers } = await ask(wire, false);
         expect([status, body === sent, isComplete]).toEqual([200, true, true]);
         expect(headers['x-platform-policy-violations']).toBeUndefined();
@@ -228,7 +228,7 @@ describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
     test('that is held loses only the forbidden call', async () => {
       await start(engineOf(engine));
       for (const [index, [at, place]] of cases.entries()) {
-        answer(wire, true, streamWith(events, at, place, HELD));
+        response(wire, true, streamWith(events, at, place, HELD));
         const { body } = await ask(wire, true);
         expect(body).not.toContain('delete_order');
         expect(received(wire, true, body).calls).toEqual([SEARCH]);
@@ -243,7 +243,7 @@ describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
     test('that is not held does not deliver the forbidden call', async () => {
       await start(engineOf(engine));
       for (const [index, [at, place]] of cases.entries()) {
-        answer(wire, true, streamWith(events, at, place, TOO_LARGE));
+        response(wire, true, streamWith(events, at, place, TOO_LARGE));
         const { body } = await ask(wire, true);
         expect(body).not.toContain('delete_order');
         expect(await logged(index + 1)).toMatchObject({ blocked: true, violations: ['tool_not_declared'] });
@@ -257,7 +257,7 @@ describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
       for (const at of allowed.keys()) {
         const [place, picture] = [PLACES[at % 2] ?? 'last', at % 3 === 0 ? HELD : TOO_LARGE];
         const sent = streamWith(allowed, at, place, picture);
-        answer(wire, true, sent);
+        response(wire, true, sent);
         expect((await ask(wire, true)).body === sent).toBe(true);
         expect(await logged(at + 1)).toMatchObject(OF_ALLOWED);
       }
@@ -279,7 +279,7 @@ describe.each(WIRES)('in the mode track, %s', (wire) => {
         'last',
         picture,
       );
-      answer(wire, isStream, sent);
+      response(wire, isStream, sent);
       expect((await ask(wire, isStream)).body === sent).toBe(true);
       expect(await logged(index + 1)).toMatchObject({
         ...{ blocked: false, usage: USAGE, toolsCalled: ['delete_order', 'search'] },
@@ -290,7 +290,7 @@ describe.each(WIRES)('in the mode track, %s', (wire) => {
   });
 });
 
-describe.each([false, true])('a coded answer (stream: %s)', (isStream) => {
+describe.each([false, true])('a coded response (stream: %s)', (isStream) => {
   const text = (from: VendorResponse, picture: string): string =>
     isStream
       ? streamWith(
@@ -307,14 +307,14 @@ describe.each([false, true])('a coded answer (stream: %s)', (isStream) => {
       await start();
       let count = 0;
       for (const picture of ['', HELD, TOO_LARGE]) {
-        answer('responses', isStream, text(FORBIDDEN, picture), encode);
+        response('responses', isStream, text(FORBIDDEN, picture), encode);
         const forbidden = await ask('responses', isStream);
         expect(forbidden.body).not.toContain('"delete_order"');
         expect(await logged((count += 1))).toMatchObject({
           blocked: true,
           violations: ['tool_not_declared'],
         });
-        answer('responses', isStream, text(ALLOWED, picture), encode);
+        response('responses', isStream, text(ALLOWED, picture), encode);
         const allowed = await ask('responses', isStream);
         expect([allowed.status, allowed.body === text(ALLOWED, picture)]).toEqual([200, true]);
         expect(allowed.headers['content-encoding']).toBeUndefined();
@@ -330,7 +330,7 @@ describe.each([false, true])('a coded answer (stream: %s)', (isStream) => {
 
   test('passes in the mode track, a document as it is', async () => {
     await start({ mode: 'track' });
-    answer('responses', isStream, text(FORBIDDEN, ''), (body) => ['gzip', gzipSync(body)]);
+    response('responses', isStream, text(FORBIDDEN, ''), (body) => ['gzip', gzipSync(body)]);
     const { bytes, headers } = await ask('responses', isStream);
     expect(headers['content-encoding']).toBe(isStream ? undefined : 'gzip');
     expect((isStream ? bytes : gunzipSync(bytes)).toString()).toBe(text(FORBIDDEN, ''));
@@ -344,7 +344,7 @@ describe.each([false, true])('a coded answer (stream: %s)', (isStream) => {
       gzipSync(isStream ? 'data: {}\n\n' : '{"x":1}').subarray(0, 20),
       bomb,
     ].entries()) {
-      answer('responses', isStream, '', () => [index === 1 ? 'br' : 'gzip', body]);
+      response('responses', isStream, '', () => [index === 1 ? 'br' : 'gzip', body]);
       const { status, isComplete } = await ask('responses', isStream);
       // A stream whose head was sent ends incomplete.
       expect(status === 502 || (isStream && !isComplete)).toBe(true);
@@ -353,7 +353,7 @@ describe.each([false, true])('a coded answer (stream: %s)', (isStream) => {
   });
 });
 
-describe('an answer with too much in addition to long strings', () => {
+describe('a response with too much in addition to long strings', () => {
   const logprobs = Array.from({ length: 3_000 }, (_, index) => ({
     token: `t${index}`,
     logprob: -index / 7,
@@ -366,7 +366,7 @@ describe('an answer with too much in addition to long strings', () => {
     [true, stream, 200],
   ])('does not pass if the lane fails closed (stream: %s)', async (isStream, sent, status) => {
     await start({ failModes: CLOSED });
-    answer('chat', isStream, sent);
+    response('chat', isStream, sent);
     const answered = await ask('chat', isStream);
     expect(answered.status).toBe(status);
     expect(answered.body).toContain('body_unread');
@@ -385,7 +385,7 @@ describe('an answer with too much in addition to long strings', () => {
     [true, stream],
   ])('passes unread if the lane fails open (stream: %s)', async (isStream, sent) => {
     await start();
-    answer('chat', isStream, sent);
+    response('chat', isStream, sent);
     expect((await ask('chat', isStream)).body === sent).toBe(true);
     expect(await logged(1)).toMatchObject({ blocked: false, violations: [], usage: null });
     expect(rig.egress.log.counts.get('openai')?.unread.size).toBe(1);
@@ -394,7 +394,7 @@ describe('an answer with too much in addition to long strings', () => {
   test('passes if the protocol has no calls of tools', async () => {
     await start();
     const sent = JSON.stringify({ data: Array.from({ length: 10_000 }, (_, index) => index / 3) });
-    answer('chat', false, sent);
+    response('chat', false, sent);
     const { status, body } = await ask('chat', false, '/openai/v1/embeddings');
     expect([status, body === sent]).toEqual([200, true]);
   });
@@ -405,7 +405,7 @@ test('a part that cannot be read on its own does not pass if the lane fails clos
   const [call = ''] = VENDORS.gemini.stream({ text: '', calls: FORBIDDEN.calls });
   for (const [index, isStream] of [true, false].entries()) {
     const text = isStream ? call : call.replace('data: ', '');
-    answer('gemini', isStream, text.replace(/\}(?=\s*$)/, `,"${TOO_LARGE}":1}`));
+    response('gemini', isStream, text.replace(/\}(?=\s*$)/, `,"${TOO_LARGE}":1}`));
     const { body } = await ask('gemini', isStream);
     expect(body).not.toContain('"delete_order"');
     expect(await logged(index + 1)).toMatchObject({ blocked: true, violations: ['body_unread'] });
@@ -422,7 +422,7 @@ test('with EGRESS_ON_FORBIDDEN_TOOL=fail a large event does not deliver the forb
       streamWith(events, 0, 'first', picture),
       withPicture.first(only, picture),
     ].entries()) {
-      answer('responses', true, sent);
+      response('responses', true, sent);
       expect((await ask('responses', true)).body).not.toContain('"delete_order"');
       expect(await logged(2 * index + at + 1)).toMatchObject({ blocked: true });
     }
@@ -439,7 +439,7 @@ test('a picture of 4 MiB in the last event of Responses passes the lanes of an i
   last.response.output.unshift(item);
   const added = [{ type: 'response.output_item.done', output_index: 9, item }, last];
   const tail = added.map((each) => `event: x\ndata: ${JSON.stringify(each)}\n\n`).join('');
-  answer('responses', true, events.slice(0, -1).join('') + tail);
+  response('responses', true, events.slice(0, -1).join('') + tail);
   const { body } = await ask('responses', true);
   expect(body).not.toContain('delete_order');
   expect(body.split(picture)).toHaveLength(3);
@@ -468,7 +468,7 @@ describe('a tool of an MCP server that returns a picture', () => {
     for (const [index, picture] of [HELD, TOO_LARGE].entries())
       for (const isError of [false, true]) {
         const sent = form(result(picture, isError));
-        rig.vendor.answer = (_seen, response) =>
+        rig.vendor.respond = (_seen, response) =>
           void response.writeHead(200, { 'content-type': type }).end(sent);
         expect((await post(rig.port, '/mcp/files', call)).body === sent).toBe(true);
         expect(await logged(2 * index + (isError ? 2 : 1))).toMatchObject({

@@ -1,6 +1,6 @@
 import type { Transform } from 'node:stream';
-import type { AnswerBody } from './answer-body.ts';
-import type { AnswerStep } from './answer-step.ts';
+import type { ResponseBody } from './response-body.ts';
+import type { BodyStep } from './body-step.ts';
 import { DECODER_OF, type Coding } from './codings.ts';
 
 /** Bytes of a coded chunk that are decoded at once: a few bytes can stand for many. */
@@ -9,15 +9,15 @@ const SLICE_BYTES = 1024;
 const MAX_DECODED_BYTES = 8 * 1024 * 1024;
 
 /** A body with a content coding, although the lane requests none. It is decoded, read and sent without the coding. */
-export class DecodedBody implements Pick<AnswerBody, 'push' | 'end'> {
-  readonly #body: AnswerBody;
+export class DecodedBody implements Pick<ResponseBody, 'push' | 'end'> {
+  readonly #body: ResponseBody;
   readonly #decoder: Transform;
   #decoded: Buffer[] = [];
   #bytes = 0;
   #reject: (error: Error) => void = () => undefined;
 
   /** `start`: the first bytes of the coded body. */
-  constructor(body: AnswerBody, coding: Coding, start: Buffer) {
+  constructor(body: ResponseBody, coding: Coding, start: Buffer) {
     this.#body = body;
     this.#decoder = DECODER_OF[coding](start);
     this.#decoder
@@ -30,7 +30,7 @@ export class DecodedBody implements Pick<AnswerBody, 'push' | 'end'> {
       });
   }
 
-  async push(chunk: Buffer): Promise<AnswerStep> {
+  async push(chunk: Buffer): Promise<BodyStep> {
     let step = NOTHING;
     for (let at = 0; at < chunk.length && !isLast(step); at += SLICE_BYTES) {
       await this.#until((done) => this.#decoder.write(chunk.subarray(at, at + SLICE_BYTES), done));
@@ -39,7 +39,7 @@ export class DecodedBody implements Pick<AnswerBody, 'push' | 'end'> {
     return step;
   }
 
-  async end(): Promise<AnswerStep> {
+  async end(): Promise<BodyStep> {
     // Bytes behind the coded data have ended the decoder already.
     if (!this.#decoder.readableEnded) await this.#until((done) => this.#decoder.once('end', done).end());
     const step = await this.#after(NOTHING);
@@ -60,7 +60,7 @@ export class DecodedBody implements Pick<AnswerBody, 'push' | 'end'> {
   }
 
   /** The step, and what passes of the bytes that were decoded since. */
-  async #after(first: AnswerStep): Promise<AnswerStep> {
+  async #after(first: BodyStep): Promise<BodyStep> {
     if (this.#decoder.errored !== null) throw this.#decoder.errored;
     const pieces = this.#decoded;
     [this.#decoded, this.#bytes] = [[], 0];
@@ -70,12 +70,12 @@ export class DecodedBody implements Pick<AnswerBody, 'push' | 'end'> {
   }
 }
 
-const NOTHING: AnswerStep = { chunks: [], isChanged: true };
+const NOTHING: BodyStep = { chunks: [], isChanged: true };
 
-const isLast = (step: AnswerStep): boolean => 'respond' in step || step.isOver === true;
+const isLast = (step: BodyStep): boolean => 'respond' in step || step.isOver === true;
 
 /** Two steps that pass together. Without its coding, the body is not the upstream's. */
-function joined(first: AnswerStep, second: AnswerStep): AnswerStep {
+function joined(first: BodyStep, second: BodyStep): BodyStep {
   if ('respond' in first || 'respond' in second) return second;
   return { ...second, isChanged: true, chunks: [...first.chunks, ...second.chunks] };
 }

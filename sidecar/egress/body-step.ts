@@ -2,12 +2,12 @@ import type { Coding } from './codings.ts';
 import type { OwnResponse, UnreadReason } from './lane-call.ts';
 
 /** What passes now. `isChanged`: the body is not the upstream's; `length`: its length, if known. `isOver`: nothing follows. */
-export type AnswerStep =
+export type BodyStep =
   | { chunks: readonly Buffer[]; isChanged: boolean; length?: number; isOver?: true }
   /** null: the response has begun, and ends here, incomplete. */
   | { respond: OwnResponse | null };
 
-export interface AnswerLimits {
+export interface BodyLimits {
   maxBytes: number;
   /** Content codings of the body. */
   codings: readonly Coding[];
@@ -26,4 +26,4 @@ export const HELD_PARTS = 4;
 /** The bytes that count towards the budget of the lanes. */
 export const countedBytes = (heldBytes: number): number => Math.max(0, heldBytes - ORDINARY_BYTES);
 
-export const NOTHING: AnswerStep = { chunks: [], isChanged: false };
+export const NOTHING: BodyStep = { chunks: [], isChanged: false };
