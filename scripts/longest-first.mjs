@@ -7,7 +7,7 @@ import TestSequencer from '@jest/test-sequencer';
 const SECONDS = {
   'operator/operator.test.ts': 5,
   'sidecar/proxy/proxy-server.test.ts': 6,
-  'sidecar/proxy/hostile-answers.test.ts': 5,
+  'sidecar/proxy/hostile-responses.test.ts': 5,
   'examples/demo/demo.integration.test.ts': 23,
   'testing/browser/dashboard.integration.test.ts': 20,
   'testing/browser/screens.integration.test.ts': 18,

@@ -16,14 +16,14 @@ afterEach(async () => {
 
 /** Starts an application that sees `address` as the address of every client. */
 async function startFor(address: string): Promise<(path: string) => Promise<Response>> {
-  const answer = {
+  const response = {
     handlers: [
       (_request: unknown, response: ExpressResponse) =>
         void response.json({ hidden: isBodyHidden(response) }),
     ],
   };
   const row = (path: string, access: 'open' | 'local') =>
-    ({ method: 'GET', path, access, summary: '', ...answer }) as const;
+    ({ method: 'GET', path, access, summary: '', ...response }) as const;
   const open = ['/readyz', '/health/live', '/health/ready', '/metrics', '/capabilities', CARD];
   const local = ['/gap', '/audit', '/audit/stream', '/usage', '/explore', '/proof', '/shared'];
   const routes = [

@@ -98,7 +98,7 @@ const ROWS: [port: keyof typeof ports, request: readonly [line: string, body?: s
     expect(headers).toMatchObject({ ':status': status });
   });
 
-  test('gets the answers to probes', async () => {
+  test('gets the responses to probes', async () => {
     const from = { from: MESH_PROXY, to: podAddress };
     for (const path of ['/readyz', '/health/live', '/metrics'])
       expect(await statusOf(from, ports.control, [`GET ${path}`])).toBe(200);

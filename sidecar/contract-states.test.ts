@@ -47,8 +47,8 @@ describe('Audit entry', () => {
   test('recorded | header reporting on the response | at least one behavioral header | violations stored in the entry', async () => {
     rig.agent.otherwise = (_request, response) =>
       void response.writeHead(200, { 'X-Platform-Guardrails-Invoked': 'topic-filter' }).end();
-    const answer = await request('r-1', '/chat');
-    expect(answer.headers.get('x-platform-policy-violations')).toBe(PII);
+    const response = await request('r-1', '/chat');
+    expect(response.headers.get('x-platform-policy-violations')).toBe(PII);
     expect(await entryOf('r-1')).toMatchObject({ policyViolations: [PII], outcome: 'deny' });
   });
 

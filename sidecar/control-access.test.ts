@@ -193,8 +193,8 @@ describe('a request over loopback with CONTROL_ACCESS=local', () => {
   });
 
   test('without a Host is rejected', async () => {
-    const answer = await askRaw(rig.sidecar.controlPort, 'GET /audit HTTP/1.0\r\n\r\n');
-    expect(answer).toContain('403 Forbidden');
-    expect(answer).toContain(FOREIGN_HOST);
+    const response = await askRaw(rig.sidecar.controlPort, 'GET /audit HTTP/1.0\r\n\r\n');
+    expect(response).toContain('403 Forbidden');
+    expect(response).toContain(FOREIGN_HOST);
   });
 });

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { clockAt } from '../testing/time/fixed-date.ts';
-import { GOOD_ANSWERS } from '../testing/http/hostile-responses.ts';
+import { GOOD_RESPONSES } from '../testing/http/hostile-responses.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 
 const SPEC = {
@@ -32,7 +32,7 @@ describe('the data source, decided on every request', () => {
     );
 
   test('any state + a valid HealthReport: agent-sdk; the four routes use live data', async () => {
-    Object.assign(rig.agent.answers, GOOD_ANSWERS);
+    Object.assign(rig.agent.responses, GOOD_RESPONSES);
     expect(await sources()).toEqual(Array(4).fill('agent-sdk'));
     expect(await rig.report('/explore')).toMatchObject({
       tools: [
@@ -67,7 +67,7 @@ describe('the data source, decided on every request', () => {
       'tool:search medium',
       'evaluated low',
     ]);
-    expect(await rig.report('/usage')).toEqual({ ...GOOD_ANSWERS['/platform/usage'], costUsd: null });
+    expect(await rig.report('/usage')).toEqual({ ...GOOD_RESPONSES['/platform/usage'], costUsd: null });
   });
 
   test('any state + the agent has no such endpoint: manifest-static; usage falls back to the audit ring', async () => {
@@ -84,9 +84,9 @@ describe('the data source, decided on every request', () => {
     ['skip', 'high', ['high']],
     ['fail', 'critical', ['critical']],
   ])('model check %s: %s', async (status, _issue, severities) => {
-    const report = GOOD_ANSWERS['/platform/health'];
+    const report = GOOD_RESPONSES['/platform/health'];
     const checks = [{ id: 'model:openai/gpt-5', category: 'model', status, severity: 'error', latencyMs: 7 }];
-    rig.agent.answers['/platform/health'] = { ...report, checks };
+    rig.agent.responses['/platform/health'] = { ...report, checks };
     const { issues } = await rig.report<{ issues: { property: string; severity: string }[] }>('/gap');
     expect(
       issues.filter(({ property }) => property === 'model.apiKey').map(({ severity }) => severity),
@@ -101,9 +101,9 @@ describe('the data source, decided on every request', () => {
 });
 
 describe('an invalid report', () => {
-  const report = GOOD_ANSWERS['/platform/health'];
+  const report = GOOD_RESPONSES['/platform/health'];
   const show = async (body: object) => {
-    rig.agent.answers['/platform/health'] = body;
+    rig.agent.responses['/platform/health'] = body;
     const ready = await rig.report<{ source: string; note?: string }>('/health/ready');
     const gap = await rig.report<{ source: string; issues: { property: string; severity: string }[] }>(
       '/gap',
@@ -132,7 +132,7 @@ describe('an invalid report', () => {
 
   test('deducts 20 points', async () => {
     const score = async (body: object): Promise<number> => {
-      rig.agent.answers['/platform/health'] = body;
+      rig.agent.responses['/platform/health'] = body;
       return (await rig.report<{ score: number }>('/gap')).score;
     };
     expect(await score({ ...report, timestamp: 'now' })).toBe(75);

@@ -97,7 +97,7 @@ describe('/gap', () => {
     ];
     await start({ requires: { services } });
     const passed = (id: string) => ({ id, category: 'service', status: 'pass', severity: 'info' });
-    rig.agent.answers['/platform/health'] = {
+    rig.agent.responses['/platform/health'] = {
       agentName: 'shop',
       timestamp: new Date().toISOString(),
       status: 'healthy',

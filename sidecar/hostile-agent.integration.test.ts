@@ -4,13 +4,13 @@ import type { Check } from '../core/shapes/health.ts';
 import { clockAt } from '../testing/time/fixed-date.ts';
 import { countRequests } from '../testing/http/count-requests.ts';
 import { holdDeadlines } from '../testing/time/held-deadlines.ts';
-import { GOOD_ANSWERS, NO_REPORTS, SLOW_NO_REPORTS, written } from '../testing/http/hostile-responses.ts';
+import { GOOD_RESPONSES, NO_REPORTS, SLOW_NO_REPORTS, written } from '../testing/http/hostile-responses.ts';
 import fc from '../testing/random/properties.ts';
 import { until } from '../testing/time/until.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 import { TestServers } from '../testing/http/sockets.ts';
 
-const ROUTES = Object.keys(GOOD_ANSWERS);
+const ROUTES = Object.keys(GOOD_RESPONSES);
 
 interface Shown {
   ready: { source: string; status: string; checks: Check[] };
@@ -42,7 +42,7 @@ function respondWith(hostile: RequestListener, paths: readonly string[] = ROUTES
   rig.agent.otherwise = (request, response) => {
     const path = request.url ?? '';
     if (paths.includes(path)) hostile(request, response);
-    else if (path in GOOD_ANSWERS) response.end(JSON.stringify(GOOD_ANSWERS[path]));
+    else if (path in GOOD_RESPONSES) response.end(JSON.stringify(GOOD_RESPONSES[path]));
     else response.writeHead(404).end();
   };
 }
@@ -57,7 +57,7 @@ async function requestReports(afterMs = 0): Promise<Shown & { bytes: number }> {
   using timers = holdDeadlines();
   using arrived = countRequests(rig.sidecar.controlPort);
   rig.agent.asked = {};
-  const answers = Promise.all(REPORTS.map(async (path) => (await rig.control(path)).text()));
+  const responses = Promise.all(REPORTS.map(async (path) => (await rig.control(path)).text()));
   if (afterMs > 0) {
     await until(
       () => arrived.count() === REPORTS.length && Object.keys(rig.agent.asked).length === ROUTES.length + 1,
@@ -65,7 +65,7 @@ async function requestReports(afterMs = 0): Promise<Shown & { bytes: number }> {
     );
     await timers.pass(afterMs);
   }
-  const texts = await answers;
+  const texts = await responses;
   const [ready, gap, explore, usage] = texts.map((text) => JSON.parse(text) as unknown);
   return { ready, gap, explore, usage, bytes: texts.join('').length } as Shown & { bytes: number };
 }
@@ -125,7 +125,7 @@ test.each([301, 302, 303, 307, 308])(
     let requests = 0;
     const port = await servers.http((request, response) => {
       requests += 1;
-      response.end(JSON.stringify(GOOD_ANSWERS[request.url ?? '']));
+      response.end(JSON.stringify(GOOD_RESPONSES[request.url ?? '']));
     });
     respondWith((request, response) =>
       response.writeHead(status, { location: `http://127.0.0.1:${port}${request.url}` }).end(),
@@ -138,7 +138,7 @@ test.each([301, 302, 303, 307, 308])(
 );
 
 describe('a health report', () => {
-  const report = GOOD_ANSWERS['/platform/health'];
+  const report = GOOD_RESPONSES['/platform/health'];
   const withChecks = (...checks: unknown[]): object => ({ ...report, checks });
   const tool = (more: object): object => ({
     id: 'tool:pay',
@@ -311,7 +311,7 @@ test('for any JSON on every route, all reports are consistent and the sidecar ke
 });
 
 describe('a usage report', () => {
-  const report = GOOD_ANSWERS['/platform/usage'] as { models: object[] };
+  const report = GOOD_RESPONSES['/platform/usage'] as { models: object[] };
   const [model] = report.models;
   const shown = async (body: unknown): Promise<Shown['usage']> => {
     respondWith(

@@ -135,9 +135,9 @@ if (typeof cgroup === 'string')
         number += 1
       ) {
         const startedAt = performance.now();
-        const answer = await ask(proxyPort, keepAlive, number);
+        const response = await ask(proxyPort, keepAlive, number);
         durations.push(performance.now() - startedAt);
-        if (answer !== `200 ${number}`) failures.push(answer);
+        if (response !== `200 ${number}`) failures.push(response);
         await sleep(PAUSE_MS);
       }
       keepAlive.destroy();

@@ -84,7 +84,7 @@ const SMALL =
   'GET / HTTP/1.1\r\nHost: a\r\na: 1\r\nb: 2\r\nc: 3\r\nd: 4\r\ne: 5\r\nf: 6\r\ng: 7777777777777777\r\n\r\n';
 
 describe('a sidecar with the flags of an injected one survives', () => {
-  test('400 connections with 100 pipelined requests each, and answers all of them', async () => {
+  test('400 connections with 100 pipelined requests each, and responds to all of them', async () => {
     const { received } = await attack(ports.proxy, 400, SMALL.repeat(100));
     await isAlive();
     for (let before = 0; before < 40_000; before = received())

@@ -418,10 +418,10 @@ describe('events', () => {
     const { proxy, control } = await startGood();
     await request(proxy, 'one');
     let accepted = 0;
-    let answer = await fetch(`${control}/events`, batch('one', 0));
-    for (; answer.status === 200 && accepted < 20; accepted += 1)
-      answer = await fetch(`${control}/events`, batch('one', accepted + 1));
-    expect([answer.status, answer.headers.get('content-type'), await answer.json()]).toEqual([
+    let response = await fetch(`${control}/events`, batch('one', 0));
+    for (; response.status === 200 && accepted < 20; accepted += 1)
+      response = await fetch(`${control}/events`, batch('one', accepted + 1));
+    expect([response.status, response.headers.get('content-type'), await response.json()]).toEqual([
       413,
       'application/problem+json; charset=utf-8',
       {
@@ -444,9 +444,9 @@ describe('events', () => {
     let sent = 0;
     const send = async (): Promise<void> => {
       for (let i = sent++; i < 1_400; i = sent++) {
-        const answer = await fetch(`${control}/events`, batch(`r${i % 82}`, i));
-        await answer.text();
-        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+        const response = await fetch(`${control}/events`, batch(`r${i % 82}`, i));
+        await response.text();
+        statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
       }
     };
     for (let i = 0; i < 82; i += 1) await request(proxy, `r${i}`);
@@ -487,13 +487,13 @@ describe('SIGTERM', () => {
     onRequest = (_request, response) => {
       finish = () => void response.end('finished');
     };
-    const answer = fetch(`${started.proxy}/slow`);
+    const response = fetch(`${started.proxy}/slow`);
     await until(() => finish !== null, 'the request at the agent');
     started.child.kill('SIGTERM');
     await until(() => started.output().includes('"shutting down"'));
     expect((await fetch(`${started.control}/readyz`)).status).toBe(503);
     finish!();
-    expect(await (await answer).text()).toBe('finished');
+    expect(await (await response).text()).toBe('finished');
     expect(await started.exit()).toBe(0);
   });
 

@@ -237,10 +237,10 @@ const SILENT = fails('connection accepted, but no response within 3 s');
       observability: { tracing: { backend: 'otlp', endpoint: `http://${address}` } },
     });
     const { agent } = from;
-    agent.answers = {};
+    agent.responses = {};
     agent.otherwise = () => undefined;
     agent.asked = {};
-    const answers = await whileStopped([redis, postgres], async () => {
+    const responses = await whileStopped([redis, postgres], async () => {
       using timers = holdDeadlines();
       using arrived = countRequests(from.sidecar.controlPort);
       const answering = Promise.all(
@@ -253,14 +253,14 @@ const SILENT = fails('connection accepted, but no response within 3 s');
       await timers.pass(5_999);
       return answering;
     });
-    expect(new Set(answers).size).toBe(1);
+    expect(new Set(responses).size).toBe(1);
     expect(agent.asked).toEqual({
       '/health': 1,
       '/capabilities': 1,
       '/.well-known/agent-card.json': 1,
       '/platform/health': 1,
     });
-    const { checks } = JSON.parse(answers[0] ?? '') as Ready;
+    const { checks } = JSON.parse(responses[0] ?? '') as Ready;
     const failed = checks.filter(({ status }) => status === 'fail').map(({ id }) => id);
     expect(failed).toEqual(['service:full', 'mcp:m', 'memory:vector', 'tracing:otlp', 'agent:upstream']);
   });

@@ -137,9 +137,9 @@ describe('the data source is decided on every request', () => {
     await start();
     const source = async () => (await rig.report<Gap>('/gap')).source;
     expect(await source()).toBe('manifest-static');
-    rig.agent.answers['/platform/health'] = agentReport([]);
+    rig.agent.responses['/platform/health'] = agentReport([]);
     expect(await source()).toBe('agent-sdk');
-    rig.agent.answers['/platform/health'] = { status: 'healthy' };
+    rig.agent.responses['/platform/health'] = { status: 'healthy' };
     expect(await source()).toBe('manifest-static');
   });
 
@@ -147,7 +147,7 @@ describe('the data source is decided on every request', () => {
     await start();
     const paths = ['/gap', '/explore', '/health/ready', '/gap', '/gap?view=alignment'];
     using arrived = countRequests(rig.sidecar.controlPort);
-    rig.agent.answers = {};
+    rig.agent.responses = {};
     // Keeps the probe run in progress until all requests have arrived.
     rig.agent.otherwise = (_request, response) =>
       void until(() => arrived.count() === paths.length).then(() => response.writeHead(404).end());
@@ -260,12 +260,12 @@ describe('health', () => {
     rig.agent.otherwise = (_request, response) => {
       finish = () => void response.end('done');
     };
-    const answer = fetch(`${rig.proxyUrl}/slow`);
+    const response = fetch(`${rig.proxyUrl}/slow`);
     await until(() => rig.agent.asked['/slow'] === 1);
     const closing = rig.sidecar.close();
     expect((await rig.control('/readyz')).status).toBe(503);
     finish();
-    expect(await (await answer).text()).toBe('done');
+    expect(await (await response).text()).toBe('done');
     await closing;
   });
 });
@@ -331,7 +331,9 @@ describe('the audit ring', () => {
   };
   const send = async (ids: string): Promise<void> => {
     for (const id of ids)
-      await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': id } }).then((answer) => answer.text());
+      await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': id } }).then((response) =>
+        response.text(),
+      );
   };
 
   test.each([
@@ -388,21 +390,21 @@ describe('the audit ring', () => {
 
 describe('usage', () => {
   test('counts unreadable responses as calls without usage, by type, encoding, size and chat path', async () => {
-    const answer = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices: [] });
-    const answers: Record<string, [headers: Record<string, string>, body: string | Buffer]> = {
-      '/no-type': [{}, answer],
-      '/html': [{ 'content-type': 'text/html' }, answer],
-      '/gzip': [{ 'content-type': 'application/json', 'content-encoding': 'gzip' }, gzipSync(answer)],
-      '/large': [{ 'content-type': 'application/json' }, answer + ' '.repeat(1024 * 1024)],
+    const response = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices: [] });
+    const responses: Record<string, [headers: Record<string, string>, body: string | Buffer]> = {
+      '/no-type': [{}, response],
+      '/html': [{ 'content-type': 'text/html' }, response],
+      '/gzip': [{ 'content-type': 'application/json', 'content-encoding': 'gzip' }, gzipSync(response)],
+      '/large': [{ 'content-type': 'application/json' }, response + ' '.repeat(1024 * 1024)],
       '/v1/chat': [{ 'content-type': 'text/html' }, '<p>Hello'],
       '/page': [{ 'content-type': 'text/html' }, '<p>Hello'],
     };
     await start({ manifest: manifestText({ api: { type: 'rest', chatEndpoint: {} } }) });
     rig.agent.otherwise = (request, response) => {
-      const [headers, body] = answers[request.url ?? ''] ?? [{}, ''];
+      const [headers, body] = responses[request.url ?? ''] ?? [{}, ''];
       response.writeHead(200, headers).end(body);
     };
-    for (const path of Object.keys(answers))
+    for (const path of Object.keys(responses))
       await (await fetch(rig.proxyUrl + path, { method: 'POST', body: '{}' })).arrayBuffer();
     await rig.settled();
     const entries = await rig.report<AuditEntry[]>('/audit');
@@ -491,12 +493,12 @@ describe('events', () => {
     rig.agent.otherwise = (_request, response) => {
       finish = () => void response.end();
     };
-    rig.agent.answers['/platform/usage'] = 404;
-    const answer = fetch(`${rig.proxyUrl}/slow`, { headers: { 'x-request-id': 'r-2' } });
+    rig.agent.responses['/platform/usage'] = 404;
+    const response = fetch(`${rig.proxyUrl}/slow`, { headers: { 'x-request-id': 'r-2' } });
     await until(() => rig.agent.asked['/slow'] === 1);
     expect((await rig.control('/platform/events', json(batch('r-2')))).status).toBe(200);
     finish();
-    await (await answer).text();
+    await (await response).text();
     expect((await rig.report<Record<string, unknown>[]>('/audit'))[0]).toMatchObject({
       toolsCalled: ['pay'],
     });

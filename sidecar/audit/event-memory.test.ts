@@ -3,7 +3,7 @@ import type { BehavioralEvent } from '../../core/behavior/audit-entry.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { AuditLog } from './audit-log.ts';
 import { MAX_ENTRY_BYTES } from './event-memory.ts';
-import type { AnswerFacts, Recording } from './recording.ts';
+import type { ResponseFacts, Recording } from './recording.ts';
 import { auditLogOf } from '../../testing/sidecar/audit-log.ts';
 
 const MAX_BYTES = 4 * MAX_ENTRY_BYTES;
@@ -48,7 +48,7 @@ describe('names in heads and trailers', () => {
   /** As many names as fit into a head of 16 KiB. */
   const namesOf = (salt: number): ReadonlyMap<string, string> =>
     new Map([[TOOLS, Array.from({ length: 1000 }, (_, index) => `${salt}-${index}`.padEnd(15, 'x')).join()]]);
-  const answer = (platform: ReadonlyMap<string, string>): AnswerFacts => ({
+  const response = (platform: ReadonlyMap<string, string>): ResponseFacts => ({
     statusCode: 200,
     contentType: undefined,
     contentEncoding: undefined,
@@ -58,7 +58,7 @@ describe('names in heads and trailers', () => {
     audit.arrive({ requestId: `r${number}`, method: 'GET', target: '/' });
 
   test.each<[string, (recording: Recording, number: number) => void]>([
-    ['a head', (recording, number) => recording.head(answer(namesOf(number)))],
+    ['a head', (recording, number) => recording.head(response(namesOf(number)))],
     ['trailers', (recording, number) => recording.behavior(namesOf(number))],
   ])('of %s are counted; the newest entries keep all, the oldest keep the first few', (_title, report) => {
     const audit = logWith(0);
@@ -74,7 +74,7 @@ describe('names in heads and trailers', () => {
 
   test('below the number that an entry always keeps are not counted', () => {
     const audit = logWith(0);
-    arrive(audit, 0).head(answer(new Map([[TOOLS, 'search,drop']])));
+    arrive(audit, 0).head(response(new Map([[TOOLS, 'search,drop']])));
     expect(audit.eventMemory.bytes).toBe(0);
     expect(audit.recordEvents({ requestId: 'r0', events: [tool('find')] })).toMatchObject({
       toolsCalled: ['search', 'drop', 'find'],
@@ -85,7 +85,7 @@ describe('names in heads and trailers', () => {
 
 test('counts lists of model calls; the newest entries keep them, the oldest keep the sum', () => {
   const audit = logWith(0);
-  const answer = { statusCode: 200, contentType: 'application/json', contentEncoding: undefined };
+  const response = { statusCode: 200, contentType: 'application/json', contentEncoding: undefined };
   for (let i = 0; i < 10; i += 1) {
     const steps = Array.from({ length: 1000 }, (_, step) => ({
       id: `${i}-${step}`,
@@ -93,7 +93,7 @@ test('counts lists of model calls; the newest entries keep them, the oldest keep
       usage: { prompt_tokens: 1, completion_tokens: 1 },
     }));
     const recording = audit.arrive({ requestId: `r${i}`, method: 'POST', target: '/v1/chat' });
-    recording.head({ ...answer, platform: new Map() });
+    recording.head({ ...response, platform: new Map() });
     recording.chunk(Buffer.from(JSON.stringify({ steps })));
     recording.complete({ statusCode: 200, aborted: false, atMs: 0 });
   }

@@ -12,7 +12,7 @@ import type { ModelCall, ParsedUsage, RequestUsage } from '../../core/usage/usag
 import { decodeBody } from '../usage/decode-body.ts';
 
 /** The parts of the response head that are recorded. */
-export interface AnswerFacts extends Pick<UsageHead, 'statusCode' | 'contentType' | 'contentEncoding'> {
+export interface ResponseFacts extends Pick<UsageHead, 'statusCode' | 'contentType' | 'contentEncoding'> {
   /** The product's own headers by lower-case name. */
   platform: ReadonlyMap<string, string>;
 }
@@ -86,7 +86,7 @@ export class Recording {
     this.entry.retried = true;
   }
 
-  head(facts: AnswerFacts): void {
+  head(facts: ResponseFacts): void {
     this.entry.upstreamStatusCode = facts.statusCode;
     this.behavior(facts.platform);
     this.#atHead = behaviorVersionOf(this.entry);

@@ -16,7 +16,7 @@ import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
 import type { Verdict } from '../../core/shapes/verdict.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { GOOD_ANSWERS } from '../../testing/http/hostile-responses.ts';
+import { GOOD_RESPONSES } from '../../testing/http/hostile-responses.ts';
 import { post } from '../../testing/sidecar/egress-rig.ts';
 import { ask } from '../../testing/sidecar/proxy-rig.ts';
 import { until } from '../../testing/time/until.ts';
@@ -36,13 +36,13 @@ interface Received {
 /** A control plane that sends the listed responses, then accepts every heartbeat. */
 let plane: Server;
 let received: Received[];
-let answers: (number | HeartbeatReply)[];
+let responses: (number | HeartbeatReply)[];
 let rig: SidecarRig;
 let clock: SteppingClock;
 
 beforeEach(async () => {
   received = [];
-  answers = [];
+  responses = [];
   clock = new SteppingClock('2026-03-01T10:00:00.000Z', 2);
   plane = createServer((request, response) => {
     // A control plane of an earlier version, without the rules of the organisation.
@@ -51,9 +51,9 @@ beforeEach(async () => {
     request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
     request.on('end', () => {
       received.push({ heartbeat: JSON.parse(text) as Heartbeat, request });
-      const answer = answers.shift() ?? 204;
-      if (typeof answer === 'number') response.writeHead(answer).end();
-      else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+      const content = responses.shift() ?? 204;
+      if (typeof content === 'number') response.writeHead(content).end();
+      else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(content));
     });
   });
   await new Promise<void>((resolve) => plane.listen(0, '127.0.0.1', resolve));
@@ -92,7 +92,7 @@ async function start(options: Partial<SidecarRigOptions> = {}): Promise<void> {
 
 const last = (): Heartbeat => received.at(-1)!.heartbeat;
 const chat = async (): Promise<void> => {
-  rig.agent.answers['/v1/chat'] = {
+  rig.agent.responses['/v1/chat'] = {
     object: 'chat.completion',
     model: 'gpt-5',
     choices: [],
@@ -177,7 +177,7 @@ test('has the rows of the matrix, the changed variables and the census, as the r
 });
 
 test('with a report of the agent, sends the same data as the routes, except for the agent’s own usage', async () => {
-  await start({ agent: { '/health': 200, ...GOOD_ANSWERS } });
+  await start({ agent: { '/health': 200, ...GOOD_RESPONSES } });
   const { source, health, gap, evidence, usage } = last();
   const ready = await rig.report<HealthReport>('/health/ready');
   expect(source).toBe('agent-sdk');
@@ -189,7 +189,7 @@ test('with a report of the agent, sends the same data as the routes, except for 
   expect([health.status, health.summary, health.agentName]).toEqual(['healthy', ready.summary, 'shop']);
   expect(ready.status).toBe('ready');
   // The agent's own usage is only part of /usage; a heartbeat contains the usage of proxied requests.
-  const report = { ...GOOD_ANSWERS['/platform/usage'], costUsd: null };
+  const report = { ...GOOD_RESPONSES['/platform/usage'], costUsd: null };
   expect([usage?.totalTokens, await rig.report('/usage')]).toEqual([0, report]);
 });
 
@@ -310,7 +310,7 @@ describe('usage', () => {
   test('of a failed heartbeat is sent with its repeat, and later usage with the next heartbeat', async () => {
     await start();
     await chat();
-    answers = [500];
+    responses = [500];
     await clock.pass(33_000);
     expect(received).toHaveLength(2);
     await chat();
@@ -349,7 +349,7 @@ describe('the denials since the last heartbeat', () => {
         await post(port, '/openai/v1/chat/completions', { model: 'other', messages: [] });
       // The client may receive its response before the call is logged.
       while ((await rig.report<unknown[]>('/egress')).length < 2);
-      answers = [500];
+      responses = [500];
       await clock.pass(33_000);
       await clock.pass(3_000);
       const expected = ['pii_detector_not_invoked', 'model_not_declared'];
@@ -385,9 +385,9 @@ describe('a proof of EVAL-01', () => {
         manifest: manifestText({ guardrails, evaluation: { datasets } }),
         env: { PROOF_WRITES },
       });
-      answers = [{ proof: [{ ...record, origin: origin! }], proofRevision: 4 }];
+      responses = [{ proof: [{ ...record, origin: origin! }], proofRevision: 4 }];
       await clock.pass(34_000);
-      await until(() => answers.length === 0);
+      await until(() => responses.length === 0);
       await clock.pass(34_000);
       expect(last()).toMatchObject({ proofRevision: 4, gap: { score } });
       expect(last().scoreWithoutLocalProofs).toBe(without);
@@ -405,7 +405,7 @@ describe('a reply', () => {
 
   test('with proofs replaces the local list, and later heartbeats contain its revision', async () => {
     await start();
-    answers = [{ proof: [record], proofRevision: 4 }];
+    responses = [{ proof: [record], proofRevision: 4 }];
     await clock.pass(34_000);
     await until(() => received.length === 2);
     expect(await rig.report('/proof')).toEqual([record]);
@@ -415,9 +415,9 @@ describe('a reply', () => {
 
   test('with a proof of the control plane makes local writes of that rule fail with 409', async () => {
     await start();
-    answers = [{ proof: [{ ...record, origin: 'control-plane' }], proofRevision: 4 }];
+    responses = [{ proof: [{ ...record, origin: 'control-plane' }], proofRevision: 4 }];
     await clock.pass(34_000);
-    await until(() => answers.length === 0);
+    await until(() => responses.length === 0);
     const write = (method: string) =>
       rig.control('/proof/rule/OBS-03', {
         method,
@@ -444,7 +444,7 @@ describe('a reply', () => {
     await clock.pass(34_000);
     expect(last()).toMatchObject({ seq: 2, proof: [{ ruleId: 'OBS-03' }] });
     const { proof } = last();
-    answers = [500];
+    responses = [500];
     while (received.length < 3) await clock.pass(500);
     await rig.control('/proof/rule/OBS-03', { method: 'DELETE' });
     await clock.pass(2_000);
@@ -454,17 +454,17 @@ describe('a reply', () => {
       [3, 0],
     ]);
     // The removal is sent early and is kept, although the control plane had not received it.
-    answers = [{ proof, proofRevision: 5 }];
+    responses = [{ proof, proofRevision: 5 }];
     await clock.pass(14_000);
     expect(received.slice(4).map(({ heartbeat }) => [heartbeat.seq, heartbeat.proof])).toEqual([[4, []]]);
-    await until(() => answers.length === 0);
+    await until(() => responses.length === 0);
     await clock.pass(1_000);
     expect(await rig.report('/proof')).toEqual([]);
   });
 
   test('with totals of other instances is used for the rest of the day', async () => {
     await start();
-    answers = [{ othersToday: { tokens: 123, costUsd: 1 } }];
+    responses = [{ othersToday: { tokens: 123, costUsd: 1 } }];
     await clock.pass(34_000);
     const others = async () =>
       /instances="others"} (\d+)/.exec(await (await rig.control('/metrics')).text())?.[1];
@@ -475,7 +475,7 @@ describe('a reply', () => {
 
   test('with another interval changes the interval', async () => {
     await start();
-    answers = [{ intervalSeconds: 60 }];
+    responses = [{ intervalSeconds: 60 }];
     await clock.pass(34_000);
     expect(received).toHaveLength(2);
     await clock.pass(55_000);

@@ -52,7 +52,7 @@ export class Connection {
   /** true: an earlier response was received, so the agent may close the connection at any time. */
   #isUsed = false;
   /** true: a byte of the current response was received. */
-  #hasAnswered = false;
+  #hasResponse = false;
   /** true: the current request is sent completely. */
   #isSent = false;
   /** true: the handler reads no more for now. */
@@ -109,7 +109,7 @@ export class Connection {
     }
     transfer.connection = this;
     this.#transfer = transfer;
-    this.#hasAnswered = false;
+    this.#hasResponse = false;
     this.#isSent = false;
     try {
       this.#write(transfer);
@@ -187,7 +187,7 @@ export class Connection {
       this.#fail({ kind: 'broken', error: new Error('the agent sent bytes that belong to no response') });
       return false;
     }
-    this.#hasAnswered = true;
+    this.#hasResponse = true;
     this.#isReading = true;
     try {
       const end = this.#reader.read(bytes, count);
@@ -219,7 +219,7 @@ export class Connection {
 
   #ended(): void {
     if (this.#isClosed) return;
-    if (this.#hasAnswered && !this.#reader.isOver) {
+    if (this.#hasResponse && !this.#reader.isOver) {
       try {
         this.#reader.readEnd();
         this.cut();
@@ -237,7 +237,7 @@ export class Connection {
       this.#fail({ kind: 'unreachable', error });
       return;
     }
-    const isStale = this.#isUsed && !this.#hasAnswered;
+    const isStale = this.#isUsed && !this.#hasResponse;
     if (isStale && !this.#isClosed) this.#owner.onStale();
     this.#fail({ kind: isStale ? 'stale' : 'broken', error });
   }

@@ -12,7 +12,7 @@ import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/si
 import { SteppingClock } from '../../testing/time/stepping-clock.ts';
 
 type Gap = GapReport & { llm: AnalysisState };
-/** The text of the answer, an HTTP status; null: no response. */
+/** The text of the response, an HTTP status; null: no response. */
 type Reply = string | number | null;
 
 const KEY = 'sk-ant-key-of-this-test';
@@ -46,12 +46,12 @@ async function startVendor(reply: Reply) {
         response.end(JSON.stringify({ type: 'error', error }));
         return;
       }
-      const answer = {
+      const content = {
         ...{ id: 'a'.repeat(64), model: 'claude-of-this-test', tools: [], text: now },
         ...{ promptTokens: 1_016, completionTokens: 90, statesUsage: true },
       };
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      for (const event of ANTHROPIC.stream(answer)) response.write(event);
+      for (const event of ANTHROPIC.stream(content)) response.write(event);
       response.end();
     });
   });

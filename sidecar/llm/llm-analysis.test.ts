@@ -23,14 +23,14 @@ const ENTRY = {
 };
 const ISSUE = { ...ENTRY, source: 'llm' };
 
-/** What a provider returns for an answer of a model. */
+/** What a provider returns for a response of a model. */
 const answering = (
-  answer: unknown,
+  response: unknown,
   usage: unknown = { inputTokens: 700, outputTokens: 100 },
 ): CompletionResult =>
   ({
     ok: true,
-    text: typeof answer === 'string' ? answer : JSON.stringify(answer),
+    text: typeof response === 'string' ? response : JSON.stringify(response),
     model: 'm-1',
     usage,
   }) as CompletionResult;
@@ -223,8 +223,8 @@ describe('a failed request', () => {
       },
     ],
     ['a deeply nested value', `{"issues": ${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
-  ])('with the answer %s adds no issue', async (_what, answer) => {
-    const { clock, review } = start([answering(answer)]);
+  ])('with the response %s adds no issue', async (_what, response) => {
+    const { clock, review } = start([answering(response)]);
     review();
     await clock.pass(SETTLED_MS);
     expect([review().llm.status, found(review())]).toEqual(['failed', []]);
@@ -241,7 +241,7 @@ describe('a failed request', () => {
   });
 });
 
-test('an answer that follows instructions in the data can only add issues of this manifest', async () => {
+test('a response that follows instructions in the data can only add issues of this manifest', async () => {
   const hostile = {
     score: 0,
     issues: [

@@ -154,9 +154,9 @@ export class LlmAnalysis {
     const { inputTokens: input = most.input, outputTokens: output = most.output } = result.usage ?? {};
     const usage = { input, output };
     this.#budget.settle(most, usage, at);
-    const answer = responseOf(result.text, (value) => issuesIn(value, question.properties));
-    if (!answer.ok) return { status: 'failed', reason: answer.reason };
-    return { status: 'ready', issues: answer.value, model: cleanText(result.model, MAX_REASON), usage };
+    const response = responseOf(result.text, (value) => issuesIn(value, question.properties));
+    if (!response.ok) return { status: 'failed', reason: response.reason };
+    return { status: 'ready', issues: response.value, model: cleanText(result.model, MAX_REASON), usage };
   }
 
   /** One request, bounded in time also if the provider ignores the signal. */

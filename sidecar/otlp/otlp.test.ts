@@ -22,12 +22,12 @@ let rig: SidecarRig;
 let port: number;
 /** The headers of the requests that the agent received. */
 let received: Record<string, string | string[] | undefined>[];
-let answer: { headers: Record<string, string>; body: string };
+let agentResponse: { headers: Record<string, string>; body: string };
 
 async function start(options: Partial<SidecarRigOptions> = {}): Promise<void> {
   [port = 0] = await freePorts(1);
   received = [];
-  answer = { headers: {}, body: 'hello' };
+  agentResponse = { headers: {}, body: 'hello' };
   rig = await startSidecarRig({
     manifest: manifestText({ guardrails: { input: [{ type: 'pii-detector' }] } }),
     ...options,
@@ -35,7 +35,9 @@ async function start(options: Partial<SidecarRigOptions> = {}): Promise<void> {
   });
   rig.agent.otherwise = (request, response) => {
     received.push(request.headers);
-    response.writeHead(200, { 'content-type': 'text/plain', ...answer.headers }).end(answer.body);
+    response
+      .writeHead(200, { 'content-type': 'text/plain', ...agentResponse.headers })
+      .end(agentResponse.body);
   };
 }
 
@@ -139,11 +141,12 @@ describe('spans are recorded', () => {
     const plain = write([{ traceId, spanId: spanIdOf(1), attributes: CALL }]);
     const zipped = gzipSync(write([{ traceId, spanId: spanIdOf(2), attributes: TOOL }]));
     const headers = { 'content-type': type };
-    const answers = [
+    const responses = [
       await send(plain, { headers }),
       await send(zipped, { headers: { ...headers, 'content-encoding': 'gzip' } }),
     ];
-    for (const each of answers) expect(each).toEqual({ status: 200, type: type.split(';')[0], body: empty });
+    for (const each of responses)
+      expect(each).toEqual({ status: 200, type: type.split(';')[0], body: empty });
     expect((await newest()).events).toEqual([
       { type: 'model', modelId: 'gpt-5', promptTokens: 31, completionTokens: 5, source: 'span' },
       { type: 'tool', name: 'search', success: true, latencyMs: 0, source: 'span' },
@@ -193,7 +196,7 @@ describe('tokens', () => {
     ['the response', 40, 45],
     ['the spans', 20, 36],
   ])('are those of %s if they are more', async (_, inResponse, total) => {
-    answer = { headers: { 'content-type': 'application/json' }, body: completion(inResponse) };
+    agentResponse = { headers: { 'content-type': 'application/json' }, body: completion(inResponse) };
     await exportSpans(await ask(), { spanId: spanIdOf(1), attributes: CALL });
     expect(await rig.report('/usage')).toMatchObject({ totalTokens: total });
     const metrics = await (await rig.control('/metrics')).text();
@@ -258,7 +261,7 @@ describe('the policy', () => {
   });
 
   test('evaluates the tools of spans with the guardrails of the response', async () => {
-    answer.headers = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
+    agentResponse.headers = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
     await exportSpans(await ask(), { spanId: spanIdOf(1), attributes: TOOL });
     const entry = await newest();
     expect(entry).toMatchObject({

@@ -98,7 +98,7 @@ test('keeps bodies and the order of all bytes, also of those that look like the 
   expect(client.bodies().slice(1)).toEqual(bodies.map((body, index) => `</${index} ${body}>`));
 });
 
-test('answers what a client sent before it ended its side', async () => {
+test('responds to what a client sent before it ended its side', async () => {
   await start();
   most = 1;
   const client = send(FIRST + get('1') + get('2'));

@@ -27,9 +27,9 @@ const FAILING: RigOptions = {
   engine: { evaluate: () => Promise.reject<PolicyResult>(new Error('thrown')) },
 };
 
-const answers: RequestListener = (_request, response) => void response.writeHead(200, SAFE).end('ok');
+const responses: RequestListener = (_request, response) => void response.writeHead(200, SAFE).end('ok');
 /** Its head reports nothing, so only its trailers are recorded as behavior. */
-const answersWithTrailers: RequestListener = (_request, response) => {
+const responsesWithTrailers: RequestListener = (_request, response) => {
   response.writeHead(200, { Trailer: 'X-Platform-Guardrails-Invoked' }).write('ok');
   response.addTrailers(SAFE);
   response.end();
@@ -60,15 +60,15 @@ describe('an error of the sidecar itself ends the exchange, and is logged once',
     ['after the verdict', { options: LATER, broken: ['judged'] }, 502],
     ['in the body', { broken: ['chunk'] }, null],
     ['in a body that waited for the verdict', { options: LATER, broken: ['chunk'] }, null],
-    ['at the end', { agent: answersWithTrailers, broken: ['behavior', true] }, null],
-  ])('%s', async (_when, { agent = answers, options, broken }, status) => {
+    ['at the end', { agent: responsesWithTrailers, broken: ['behavior', true] }, null],
+  ])('%s', async (_when, { agent = responses, options, broken }, status) => {
     rig = await startRig(agent, options);
     if (broken !== undefined) breakRecording(...broken);
-    const answer = await ask(rig.port).then(
+    const response = await ask(rig.port).then(
       (complete) => complete.status,
       () => null,
     );
-    expect(answer).toBe(status);
+    expect(response).toBe(status);
     expect(rig.log).toEqual([
       [
         'error',

@@ -132,8 +132,8 @@ export class Assessor {
   async #renewed(assessment: Assessment): Promise<Assessment> {
     const { policy, clock, signal } = this.#options;
     const query = policy.hasEngine ? () => policy.facts(this.#options.audit.ring.newest()) : undefined;
-    const answer = await queryPolicy(query, signal);
-    const facts = { ...assessment.facts, ...this.#observed(), policy: answer, at: clock.now() };
+    const response = await queryPolicy(query, signal);
+    const facts = { ...assessment.facts, ...this.#observed(), policy: response, at: clock.now() };
     return this.#assessed({ ...assessment, facts });
   }
 
@@ -220,8 +220,8 @@ export class Assessor {
 function responsesIn(facts: Facts | null): number {
   if (facts === null) return -1;
   const { health, capabilities, agentCard, agentReport, invalidReport } = facts;
-  const answers = [health, capabilities, agentCard].filter((answer) => answer?.answered === true);
-  return answers.length + Number((agentReport ?? invalidReport) !== null) + Number(hasListened(facts));
+  const responses = [health, capabilities, agentCard].filter((response) => response?.answered === true);
+  return responses.length + Number((agentReport ?? invalidReport) !== null) + Number(hasListened(facts));
 }
 
 /** Whether the agent's port accepted a connection. */

@@ -42,10 +42,10 @@ test('each report is ready within six seconds when all targets hang', async () =
   rig = await startSidecarRig({ manifest: manifestText({ requires, memory, mcp }) });
   rig.agent.otherwise = () => undefined;
   using arrived = countRequests(rig.sidecar.controlPort);
-  const answers = requestAll(2);
+  const responses = requestAll(2);
   await until(() => arrived.count() === 10 && Object.keys(rig.agent.asked).length === 5, 'the probes');
   await timers.pass(5_999);
-  expect((await answers).map(({ status }) => status)).toEqual([
+  expect((await responses).map(({ status }) => status)).toEqual([
     503, 200, 200, 200, 200, 503, 200, 200, 200, 200,
   ]);
 });

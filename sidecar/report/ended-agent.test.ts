@@ -14,7 +14,7 @@ import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/si
 const LANE = '/openai/v1/chat/completions';
 const question = { model: 'gpt-5', messages: [] };
 const toolCall = (name: string) => ({ id: name, type: 'function', function: { name, arguments: '{}' } });
-const answer = {
+const modelResponse = {
   ...{ object: 'chat.completion', model: 'gpt-5', usage: { prompt_tokens: 3, completion_tokens: 4 } },
   choices: [{ index: 0, finish_reason: 'tool_calls', message: { tool_calls: [toolCall('drop_orders')] } }],
 };
@@ -28,7 +28,7 @@ let rig: SidecarRig;
 beforeEach(async () => {
   vendor = await startTlsVendor();
   vendor.respond = (_seen, response) =>
-    void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(modelResponse));
   folder = mkdtempSync(join(tmpdir(), 'ended-'));
   writeFileSync(join(folder, 'ca.pem'), vendor.ca.cert);
   [lanePort = 0] = await freePorts(1);
@@ -72,7 +72,7 @@ describe('after the end of the agent', () => {
 
   test('probes to which the ending agent no longer responded do not count', async () => {
     const before = await gap();
-    rig.agent.answers = { '/health': 200 };
+    rig.agent.responses = { '/health': 200 };
     rig.agent.otherwise = (request) => void request.socket.destroy();
     expect(properties(await gap())).not.toEqual(properties(before));
     await rig.agent.stop();
@@ -149,7 +149,7 @@ describe('after the end of the agent', () => {
 
 test('a report has what the agent did during its probes', async () => {
   let isCalled = false;
-  delete rig.agent.answers['/health'];
+  delete rig.agent.responses['/health'];
   rig.agent.otherwise = (request, response) => {
     if (request.url !== '/health')
       return void response.writeHead(200, { 'x-platform-guardrails-invoked': '' }).end();

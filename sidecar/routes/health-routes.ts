@@ -47,7 +47,7 @@ export function healthRoutes(context: SidecarContext): SidecarRoute[] {
           503: notReady('Not ready. No body outside loopback.', 'ReadyReport'),
         },
       },
-      handlers: [(request, response) => answerReady(context, request, response)],
+      handlers: [(request, response) => responseReady(context, request, response)],
     },
     ...kubeletRoutes(context),
   ];
@@ -75,7 +75,7 @@ function kubeletRoutes(context: SidecarContext): SidecarRoute[] {
       handlers: [
         (request, response) => {
           kubelet.add(request.socket);
-          answerReadyz(context, response);
+          responseReadyz(context, response);
         },
       ],
     },
@@ -103,7 +103,7 @@ function kubeletRoutes(context: SidecarContext): SidecarRoute[] {
 }
 
 /** Health of the agent. The sidecar reuses a recent assessment for clients outside loopback. */
-async function answerReady(
+async function responseReady(
   { assessor }: SidecarContext,
   request: Request,
   response: Response,
@@ -121,7 +121,7 @@ async function answerReady(
  * Readiness of the sidecar itself, independent of the agent. Until it is ready for the first time, the kubelet does not start the agent,
  * so this is where the organisation prevents a start.
  */
-function answerReadyz({ isDraining, config, organisation }: SidecarContext, response: Response): void {
+function responseReadyz({ isDraining, config, organisation }: SidecarContext, response: Response): void {
   const { state, findings } = organisation;
   const start = state === 'open' ? 'ok' : state;
   const status = isDraining ? 'draining' : start;

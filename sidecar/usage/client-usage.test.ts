@@ -137,7 +137,7 @@ describe('what a client sends does not count', () => {
   });
 
   test('next to the usage of the response, which counts', async () => {
-    responseFor = (sent) => ({ model: 'gpt-5', answer: 'x', usage: REAL, notes: [sent] });
+    responseFor = (sent) => ({ model: 'gpt-5', response: 'x', usage: REAL, notes: [sent] });
     await send('/ask', NOTE);
     responseFor = (sent) => [
       { note: sent },
@@ -212,10 +212,10 @@ describe('what still counts', () => {
   test('a background response that a GET reads by its id', async () => {
     const response = { id: 'resp_0123456789abcdef', object: 'response', model: 'gpt-5', output: [] };
     const usage = { input_tokens: 31, output_tokens: 5, total_tokens: 36 };
-    rig.agent.otherwise = ({ method }, answer) => {
+    rig.agent.otherwise = ({ method }, reply) => {
       const now = method === 'POST' ? { status: 'queued' } : { status: 'completed', usage };
-      answer.writeHead(200, { 'content-type': 'application/json' });
-      answer.end(JSON.stringify({ ...response, ...now }));
+      reply.writeHead(200, { 'content-type': 'application/json' });
+      reply.end(JSON.stringify({ ...response, ...now }));
     };
     await send('/v1/responses', { input: 'hi', background: true });
     await ask(rig.sidecar.proxyPort, { path: '/v1/responses/resp_another' });

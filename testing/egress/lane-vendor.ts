@@ -13,7 +13,7 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
-import type { Json, ModelResponse, Step, ToolCall } from '../frameworks/model-answer.ts';
+import type { Json, ModelResponse, Step, ToolCall } from '../frameworks/model-response.ts';
 import { VENDOR_HOSTS, vendorRoute, type FoundRoute } from './vendor-routes.ts';
 
 /** What the vendor knows about one call that it served: the truth that the lane's log is compared with. */

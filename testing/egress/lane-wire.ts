@@ -1,5 +1,5 @@
 import { isRecord } from '../../core/untrusted/fields.ts';
-import { event, objectsIn, type Json, type ModelResponse } from '../frameworks/model-answer.ts';
+import { event, objectsIn, type Json, type ModelResponse } from '../frameworks/model-response.ts';
 import { ANTHROPIC as MESSAGES } from '../frameworks/wire-anthropic.ts';
 import { CHAT as COMPLETIONS } from '../frameworks/wire-chat.ts';
 import { RESPONSES as RESPONSE } from '../frameworks/wire-responses.ts';

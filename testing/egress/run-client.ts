@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { EgressCall } from '../../core/shapes/egress-call.ts';
-import type { ToolCall } from '../frameworks/model-answer.ts';
+import type { ToolCall } from '../frameworks/model-response.ts';
 import { versionOf, type Client } from '../frameworks/programs.ts';
 import type { RaisedError } from '../frameworks/row.ts';
 import type { ClientResult, ClientRow } from './client-row.ts';

@@ -1,4 +1,4 @@
-import { event, piecesOf, type ModelResponse } from '../frameworks/model-answer.ts';
+import { event, piecesOf, type ModelResponse } from '../frameworks/model-response.ts';
 import { functionsIn, type LaneWire } from './lane-wire.ts';
 
 /** Version 2 of Cohere's chat. */

@@ -5,7 +5,7 @@ import {
   piecesOf,
   type Json,
   type ModelResponse,
-} from '../frameworks/model-answer.ts';
+} from '../frameworks/model-response.ts';
 import type { LaneWire } from './lane-wire.ts';
 
 /** Google's `generateContent`. Model and stream are parts of the path. */

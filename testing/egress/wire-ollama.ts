@@ -1,4 +1,4 @@
-import { piecesOf, type Json, type ModelResponse } from '../frameworks/model-answer.ts';
+import { piecesOf, type Json, type ModelResponse } from '../frameworks/model-response.ts';
 import { functionsIn, type LaneWire } from './lane-wire.ts';
 
 /** Ollama's own chat: a stream is one JSON object per line, and is the default. */

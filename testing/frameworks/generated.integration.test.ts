@@ -13,7 +13,7 @@ import { ProcessRig } from '../machine/process-rig.ts';
 import { GeneratedProject, packagesOf } from './generated-project.ts';
 import { whyNoPackages } from './programs.ts';
 import { startVendor, type Vendor } from './vendor.ts';
-import { ANSWER_KINDS, TOOL_NAMES, writtenAnswer, type AnswerKind } from './written-answers.ts';
+import { ANSWER_KINDS, TOOL_NAMES, writtenAnswer, type AnswerKind } from './written-responses.ts';
 
 const isSoak = process.env['SOAK'] === '1';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isRecord } from '../../core/untrusted/fields.ts';
-import { piecesOf, stepAt, type Json, type ModelResponse, type Protocol } from './model-answer.ts';
+import { piecesOf, stepAt, type Json, type ModelResponse, type Protocol } from './model-response.ts';
 import { ANTHROPIC } from './wire-anthropic.ts';
 import { CHAT } from './wire-chat.ts';
 import { RESPONSES } from './wire-responses.ts';

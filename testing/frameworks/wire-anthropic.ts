@@ -1,4 +1,4 @@
-import { CACHED, event, objectsIn, piecesOf, type ModelResponse, type Wire } from './model-answer.ts';
+import { CACHED, event, objectsIn, piecesOf, type ModelResponse, type Wire } from './model-response.ts';
 
 /** Anthropic's messages. */
 export const ANTHROPIC: Wire = {

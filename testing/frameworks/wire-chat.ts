@@ -8,7 +8,7 @@ import {
   piecesOf,
   type ModelResponse,
   type Wire,
-} from './model-answer.ts';
+} from './model-response.ts';
 
 /** OpenAI's chat completions. */
 export const CHAT: Wire = {

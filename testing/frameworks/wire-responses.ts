@@ -7,7 +7,7 @@ import {
   piecesOf,
   type ModelResponse,
   type Wire,
-} from './model-answer.ts';
+} from './model-response.ts';
 
 /** OpenAI's Responses. */
 export const RESPONSES: Wire = {

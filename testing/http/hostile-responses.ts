@@ -4,7 +4,7 @@ import { clearInterval, setInterval, setTimeout } from 'node:timers';
 import { gzipSync } from 'node:zlib';
 
 /** Valid responses on the routes that the sidecar reads. */
-export const GOOD_ANSWERS: Readonly<Record<string, object>> = {
+export const GOOD_RESPONSES: Readonly<Record<string, object>> = {
   '/platform/health': {
     agentName: 'shop',
     timestamp: '2026-03-01T10:00:00.000Z',
@@ -27,7 +27,7 @@ export const GOOD_ANSWERS: Readonly<Record<string, object>> = {
 export const written = { bytes: 0 };
 
 /** The valid response of the path, as JSON text. */
-const good = (path: string | undefined): string => JSON.stringify(GOOD_ANSWERS[path ?? '']);
+const good = (path: string | undefined): string => JSON.stringify(GOOD_RESPONSES[path ?? '']);
 
 function sends(body: string | Buffer, headers: Record<string, string> = {}): RequestListener {
   return (_request, response) =>

@@ -168,7 +168,7 @@ export function laneManifest(spec: Partial<Manifest['spec']> = {}): Manifest {
   };
 }
 
-export interface LaneAnswer {
+export interface LaneResponse {
   status: number;
   headers: IncomingMessage['headers'];
   body: string;
@@ -181,7 +181,7 @@ export function post(
   path: string,
   body: unknown,
   headers: Record<string, string | undefined> = {},
-): Promise<LaneAnswer> {
+): Promise<LaneResponse> {
   return new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port, path, method: 'POST', agent: false } as const;
     const all = { 'content-type': 'application/json', authorization: 'Bearer sk-secret', ...headers };

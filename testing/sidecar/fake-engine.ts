@@ -40,7 +40,7 @@ export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] 
       // For the compiler, an object may also be a function.
       const chosen =
         typeof reply === 'function' ? (reply as (each: PolicyInput) => Reply | Promise<Reply>)(input) : reply;
-      void Promise.resolve(chosen).then((result) => answer(response, result));
+      void Promise.resolve(chosen).then((result) => respond(response, result));
     });
   });
   server.on('connection', (socket: Socket) => {
@@ -68,7 +68,7 @@ export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] 
   return engine;
 }
 
-function answer(response: ServerResponse, reply: Reply): void {
+function respond(response: ServerResponse, reply: Reply): void {
   if (reply === 'hang') return;
   if (reply === 'drop') return void response.socket?.destroy();
   if (typeof reply === 'number') response.writeHead(reply).end();

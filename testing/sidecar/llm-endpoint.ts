@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jsonOf } from '../../core/untrusted/fields.ts';
-import type { Json } from '../frameworks/model-answer.ts';
+import type { Json } from '../frameworks/model-response.ts';
 import { CHAT } from '../frameworks/wire-chat.ts';
 
-/** An LLM vendor with OpenAI's chat completions that gives one fixed answer. */
+/** An LLM vendor with OpenAI's chat completions that gives one fixed response. */
 export interface LlmEndpoint {
   /** The variables that select it as provider. */
   env: Record<string, string>;
@@ -13,20 +13,20 @@ export interface LlmEndpoint {
   close(): Promise<void>;
 }
 
-/** @param answer the text, or a status of an error response */
-export async function startLlmEndpoint(answer: string | number): Promise<LlmEndpoint> {
+/** @param content the text, or a status of an error response */
+export async function startLlmEndpoint(content: string | number): Promise<LlmEndpoint> {
   const requests: Json[] = [];
   const server = createServer((request, response) => {
     void bodyOf(request).then((body) => {
       requests.push(body);
-      if (typeof answer === 'number') {
+      if (typeof content === 'number') {
         const error = { message: 'refused', type: 'invalid_request_error', param: null, code: null };
-        response.writeHead(answer, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+        response.writeHead(content, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
         return;
       }
       const isStream = body['stream'] === true;
       const given = {
-        ...{ id: 'a'.repeat(64), model: String(body['model']), tools: [], text: answer },
+        ...{ id: 'a'.repeat(64), model: String(body['model']), tools: [], text: content },
         ...{
           promptTokens: 100,
           completionTokens: 50,

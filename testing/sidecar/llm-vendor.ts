@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { isRecord, jsonOf } from '../../core/untrusted/fields.ts';
-import type { Json } from '../frameworks/model-answer.ts';
+import type { Json } from '../frameworks/model-response.ts';
 import { ANTHROPIC } from '../frameworks/wire-anthropic.ts';
 import { CHAT } from '../frameworks/wire-chat.ts';
 import type { TestServers } from '../http/sockets.ts';
@@ -12,10 +12,10 @@ export interface VendorRequest {
   body: Json;
 }
 
-/** Writes one response. @param events gives the events of a streamed answer in the protocol of the request */
+/** Writes one response. @param events gives the events of a streamed response in the protocol of the request */
 export type VendorReply = (
   response: ServerResponse,
-  events: (answer: string, end?: string) => string[],
+  events: (response: string, end?: string) => string[],
 ) => void;
 
 export interface LlmVendor {
@@ -26,14 +26,14 @@ export interface LlmVendor {
   replies: VendorReply[];
 }
 
-/** Tokens of each answer; the protocol of Anthropic counts cached input tokens apart. */
+/** Tokens of each response; the protocol of Anthropic counts cached input tokens apart. */
 export const VENDOR_TOKENS = { prompt: 31, completion: 5 };
 
 /** A model vendor with the protocols of OpenAI's chat completions and of Anthropic, whose replies a test decides. */
 export async function startLlmVendor(servers: TestServers, ...replies: VendorReply[]): Promise<LlmVendor> {
   const vendor: LlmVendor = { url: '', requests: [], replies };
   const port = await servers.http((request, response) => {
-    const answer = (sent: string) => {
+    const serve = (sent: string) => {
       const parsed = jsonOf(sent);
       const body = isRecord(parsed) ? parsed : {};
       const path = request.url ?? '';
@@ -42,19 +42,19 @@ export async function startLlmVendor(servers: TestServers, ...replies: VendorRep
       reply?.(response, (content, end) => eventsOf(path, body, content, end));
     };
     // A client that is interrupted closes the connection.
-    void text(request).then(answer, () => undefined);
+    void text(request).then(serve, () => undefined);
   });
   vendor.url = `http://127.0.0.1:${port}`;
   return vendor;
 }
 
-function eventsOf(path: string, body: Json, answer: string, end: string | undefined): string[] {
+function eventsOf(path: string, body: Json, response: string, end: string | undefined): string[] {
   const wire = path.endsWith(ANTHROPIC.path) ? ANTHROPIC : CHAT;
   return wire.stream({
     id: '0'.repeat(64),
     model: `${String(body['model'])}-0001`,
     tools: [],
-    text: answer,
+    text: response,
     promptTokens: VENDOR_TOKENS.prompt,
     completionTokens: VENDOR_TOKENS.completion,
     statesUsage: wire.statesUsageInStream(body),
@@ -64,19 +64,19 @@ function eventsOf(path: string, body: Json, answer: string, end: string | undefi
 
 const EVENT_STREAM = { 'content-type': 'text/event-stream' };
 
-/** Streams an answer. @param end the vendor's reason for the end */
+/** Streams a response. @param end the vendor's reason for the end */
 export const streams =
-  (answer: string, end?: string): VendorReply =>
+  (content: string, end?: string): VendorReply =>
   (response, events) => {
-    response.writeHead(200, EVENT_STREAM).end(events(answer, end).join(''));
+    response.writeHead(200, EVENT_STREAM).end(events(content, end).join(''));
   };
 
-/** Streams only the first events of an answer, then acts on the open response. */
+/** Streams only the first events of a response, then acts on the open response. */
 export const streamsOnly =
-  (count: number, answer: string, then: (response: ServerResponse) => void): VendorReply =>
+  (count: number, content: string, then: (response: ServerResponse) => void): VendorReply =>
   (response, events) => {
     response.writeHead(200, EVENT_STREAM);
-    response.write(events(answer).slice(0, count).join(''), () => then(response));
+    response.write(events(content).slice(0, count).join(''), () => then(response));
   };
 
 /** Sends these bytes as an event stream. */

@@ -62,13 +62,13 @@ export async function startOpa(
     await server.ended;
   };
   const url = `http://${address}`;
-  const pid = await server.untilUp(() => answers(`${url}/health`));
+  const pid = await server.untilUp(() => responds(`${url}/health`));
   if (pid !== null) return { url, pid, close };
   await close();
   throw server.failure('opa');
 }
 
-async function answers(url: string): Promise<boolean> {
+async function responds(url: string): Promise<boolean> {
   try {
     const response = await fetch(url);
     await response.body?.cancel();

@@ -187,7 +187,7 @@ export function startRawRig(onSocket: (socket: Socket) => void, options: RigOpti
   });
 }
 
-export interface Answer {
+export interface Response {
   status: number;
   message: string;
   headers: IncomingMessage['headers'];
@@ -207,7 +207,7 @@ export interface Asked {
 export function ask(
   port: number,
   { method = 'GET', path = '/', headers = {}, body }: Asked = {},
-): Promise<Answer> {
+): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(
       { host: '127.0.0.1', port, method, path, headers, agent: false },

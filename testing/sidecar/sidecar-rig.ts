@@ -12,25 +12,25 @@ import { startSidecar, type RunningSidecar } from '../../sidecar/start-sidecar.t
 export interface FakeAgent {
   url: string;
   /** Responses by GET path: a status, or a JSON body with 200. Other paths return 404. */
-  answers: Record<string, number | object>;
+  responses: Record<string, number | object>;
   /** Requests by path. */
   asked: Record<string, number>;
-  /** Handler for paths that are not in `answers`. */
+  /** Handler for paths that are not in `responses`. */
   otherwise: RequestListener | null;
   stop(): Promise<void>;
   /** On the same port as before. */
   restart(): Promise<void>;
 }
 
-export async function startAgent(answers: FakeAgent['answers'] = {}): Promise<FakeAgent> {
+export async function startAgent(responses: FakeAgent['responses'] = {}): Promise<FakeAgent> {
   const server: Server = createServer((request, response) => {
     const path = request.url ?? '';
     agent.asked[path] = (agent.asked[path] ?? 0) + 1;
-    const answer = agent.answers[path];
-    if (answer === undefined && agent.otherwise !== null) agent.otherwise(request, response);
-    else if (typeof answer === 'object')
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-    else response.writeHead(answer ?? 404).end();
+    const content = agent.responses[path];
+    if (content === undefined && agent.otherwise !== null) agent.otherwise(request, response);
+    else if (typeof content === 'object')
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(content));
+    else response.writeHead(content ?? 404).end();
   });
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   // Reserves the port while the agent is stopped.
@@ -38,7 +38,7 @@ export async function startAgent(answers: FakeAgent['answers'] = {}): Promise<Fa
   await listen(port);
   const agent: FakeAgent = {
     url: `http://127.0.0.1:${port}`,
-    answers,
+    responses,
     asked: {},
     otherwise: null,
     stop: async () => {
@@ -72,7 +72,7 @@ export interface SidecarRig {
 export interface SidecarRigOptions {
   /** The manifest's text. */
   manifest: string;
-  agent?: FakeAgent['answers'];
+  agent?: FakeAgent['responses'];
   /** The agent is not started; `agent.restart()` starts it. */
   agentIsDown?: boolean;
   /** Variables in addition to UPSTREAM_URL and MANIFEST_PATH; shared by the agent and the sidecar. */

@@ -1,21 +1,21 @@
 import type { Json, WireName } from '../../core/egress/model-wire.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 
-/** The protocols with tool calls in their answers. */
+/** The protocols with tool calls in their responses. */
 export type CallWire = Exclude<WireName, 'embeddings'>;
 
-/** An answer of a model. The texts are in front of the calls. */
+/** A response of a model. The texts are in front of the calls. */
 export interface VendorResponse {
   text: string;
   calls: { name: string; /** JSON text. */ input: string }[];
 }
 
-/** Writes answers in one protocol, in the vendor's form. */
+/** Writes responses in one protocol, in the vendor's form. */
 export interface Vendor {
-  whole: (answer: VendorResponse) => Json;
+  whole: (response: VendorResponse) => Json;
   /** The events of a stream. The text and the arguments are in pieces. */
-  stream: (answer: VendorResponse) => string[];
-  /** What a client reads from the events of a stream, or from a whole answer. */
+  stream: (response: VendorResponse) => string[];
+  /** What a client reads from the events of a stream, or from a whole response. */
   receive: (events: readonly Json[]) => Received;
 }
 
@@ -24,7 +24,7 @@ export interface Received {
   text: string;
   /** The reason for the end. */
   reason: string | null;
-  /** The positions of the calls, or of all parts of the answer, in the order of their first events. */
+  /** The positions of the calls, or of all parts of the response, in the order of their first events. */
   positions: number[];
 }
 
@@ -144,20 +144,20 @@ const responseOf = (output: readonly Json[], status: string): Json => ({
 });
 
 const RESPONSES: Vendor = {
-  whole: (answer) => responseOf(itemsOf(answer), 'completed'),
-  stream(answer) {
+  whole: (response) => responseOf(itemsOf(response), 'completed'),
+  stream(response) {
     let sequence = 0;
     const send = (type: string, members: object): string =>
       event({ type, ...members, sequence_number: sequence++ }, type);
     return [
       send('response.created', { response: responseOf([], 'in_progress') }),
-      ...itemsOf(answer).flatMap((item, index) => {
+      ...itemsOf(response).flatMap((item, index) => {
         const place = { item_id: item['id'], output_index: index };
         const isCall = item['type'] === 'function_call';
         const empty = isCall ? { arguments: '' } : { content: [] };
         const inside = isCall ? place : { ...place, content_index: 0 };
         const kind = isCall ? 'response.function_call_arguments' : 'response.output_text';
-        const whole = isCall ? String(item['arguments']) : answer.text;
+        const whole = isCall ? String(item['arguments']) : response.text;
         return [
           send('response.output_item.added', {
             output_index: index,
@@ -168,7 +168,7 @@ const RESPONSES: Vendor = {
           send('response.output_item.done', { output_index: index, item }),
         ];
       }),
-      send('response.completed', { response: responseOf(itemsOf(answer), 'completed') }),
+      send('response.completed', { response: responseOf(itemsOf(response), 'completed') }),
     ];
   },
   receive(events) {
@@ -198,19 +198,19 @@ const blocksOf = ({ text: content, calls }: VendorResponse): Json[] => [
 ];
 
 const ANTHROPIC: Vendor = {
-  whole: (answer) => ({
-    ...{ id: 'msg_1', type: 'message', role: 'assistant', model: MODEL, content: blocksOf(answer) },
-    stop_reason: answer.calls.length > 0 ? 'tool_use' : 'end_turn',
+  whole: (response) => ({
+    ...{ id: 'msg_1', type: 'message', role: 'assistant', model: MODEL, content: blocksOf(response) },
+    stop_reason: response.calls.length > 0 ? 'tool_use' : 'end_turn',
     usage: { ...ANTHROPIC_INPUT, output_tokens: 5 },
   }),
-  stream: (answer) => [
+  stream: (response) => [
     typed({
       type: 'message_start',
       message: { id: 'msg_1', model: MODEL, content: [], usage: { ...ANTHROPIC_INPUT, output_tokens: 1 } },
     }),
-    ...blocksOf(answer).flatMap((block, index) => {
+    ...blocksOf(response).flatMap((block, index) => {
       const isCall = block['type'] === 'tool_use';
-      const whole = isCall ? JSON.stringify(block['input']) : answer.text;
+      const whole = isCall ? JSON.stringify(block['input']) : response.text;
       const delta = (piece: string): Json =>
         isCall ? { type: 'input_json_delta', partial_json: piece } : { type: 'text_delta', text: piece };
       return [
@@ -225,7 +225,7 @@ const ANTHROPIC: Vendor = {
     }),
     typed({
       type: 'message_delta',
-      delta: { stop_reason: answer.calls.length > 0 ? 'tool_use' : 'end_turn' },
+      delta: { stop_reason: response.calls.length > 0 ? 'tool_use' : 'end_turn' },
       usage: { output_tokens: 5 },
     }),
     typed({ type: 'message_stop' }),
@@ -277,11 +277,11 @@ const callParts = ({ calls }: VendorResponse): Json[] =>
   }));
 
 const GEMINI: Vendor = {
-  whole: (answer) =>
-    geminiChunk([...(answer.text === '' ? [] : [{ text: answer.text }]), ...callParts(answer)], 'STOP'),
-  stream: (answer) => [
-    ...piecesOf(answer.text).map((piece) => event(geminiChunk([{ text: piece }]))),
-    ...callParts(answer).map((part) => event(geminiChunk([part]))),
+  whole: (response) =>
+    geminiChunk([...(response.text === '' ? [] : [{ text: response.text }]), ...callParts(response)], 'STOP'),
+  stream: (response) => [
+    ...piecesOf(response.text).map((piece) => event(geminiChunk([{ text: piece }]))),
+    ...callParts(response).map((part) => event(geminiChunk([part]))),
     event(geminiChunk([{ text: '' }], 'STOP')),
   ],
   receive(events) {
@@ -308,30 +308,33 @@ const cohereCalls = ({ calls }: VendorResponse): Json[] =>
   }));
 
 const COHERE: Vendor = {
-  whole: (answer) => ({
+  whole: (response) => ({
     id: 'c-1',
-    finish_reason: cohereReason(answer),
+    finish_reason: cohereReason(response),
     message: {
       role: 'assistant',
-      ...(answer.calls.length > 0 && { tool_plan: 'I will call tools.', tool_calls: cohereCalls(answer) }),
-      content: answer.text === '' ? [] : [{ type: 'text', text: answer.text }],
+      ...(response.calls.length > 0 && {
+        tool_plan: 'I will call tools.',
+        tool_calls: cohereCalls(response),
+      }),
+      content: response.text === '' ? [] : [{ type: 'text', text: response.text }],
     },
     usage: COHERE_USAGE,
   }),
-  stream: (answer) => {
+  stream: (response) => {
     const send = (type: string, index: number | null, message: Json | null): string =>
       typed({ type, ...(index !== null && { index }), ...(message && { delta: { message } }) });
     return [
       typed({ type: 'message-start', id: 'c-1', delta: { message: { role: 'assistant' } } }),
-      ...(answer.text === ''
+      ...(response.text === ''
         ? []
         : [
             send('content-start', 0, { content: { type: 'text', text: '' } }),
-            ...piecesOf(answer.text).map((piece) => send('content-delta', 0, { content: { text: piece } })),
+            ...piecesOf(response.text).map((piece) => send('content-delta', 0, { content: { text: piece } })),
             send('content-end', 0, null),
           ]),
-      ...cohereCalls(answer).flatMap((call, index) => {
-        const { name, input } = answer.calls[index]!;
+      ...cohereCalls(response).flatMap((call, index) => {
+        const { name, input } = response.calls[index]!;
         const begin = { ...call, function: { name, arguments: '' } };
         return [
           send('tool-call-start', index, { tool_calls: begin }),
@@ -341,7 +344,7 @@ const COHERE: Vendor = {
           send('tool-call-end', index, null),
         ];
       }),
-      typed({ type: 'message-end', delta: { finish_reason: cohereReason(answer), usage: COHERE_USAGE } }),
+      typed({ type: 'message-end', delta: { finish_reason: cohereReason(response), usage: COHERE_USAGE } }),
     ];
   },
   receive(events) {
@@ -381,17 +384,17 @@ const line = (message: Json, members: Json = { done: false }): string =>
   `${JSON.stringify({ model: MODEL, created_at: '2026-01-01T00:00:00Z', message, ...members })}\n`;
 
 const OLLAMA: Vendor = {
-  whole: (answer) => ({
+  whole: (response) => ({
     ...{ model: MODEL, created_at: '2026-01-01T00:00:00Z' },
     message: {
-      ...{ role: 'assistant', content: answer.text },
-      ...(answer.calls.length > 0 && { tool_calls: ollamaCalls(answer) }),
+      ...{ role: 'assistant', content: response.text },
+      ...(response.calls.length > 0 && { tool_calls: ollamaCalls(response) }),
     },
     ...OLLAMA_END,
   }),
-  stream: (answer) => [
-    ...piecesOf(answer.text).map((content) => line({ role: 'assistant', content })),
-    ...ollamaCalls(answer).map((call) => line({ role: 'assistant', content: '', tool_calls: [call] })),
+  stream: (response) => [
+    ...piecesOf(response.text).map((content) => line({ role: 'assistant', content })),
+    ...ollamaCalls(response).map((call) => line({ role: 'assistant', content: '', tool_calls: [call] })),
     line({ role: 'assistant', content: '' }, OLLAMA_END),
   ],
   receive(events) {
