@@ -13,8 +13,8 @@ const UNREPORTED: Verdict = {
 
 /** The verdict about an agent: its condition `Compliant`, also before anything has reported. */
 export function compliantOf(status: Pick<ObservationStatus, 'conditions'> | undefined): Verdict {
-  const { status: answer, reason, message } = conditionOf(status, 'Compliant') ?? UNREPORTED;
-  return { status: answer, reason, message };
+  const { status: value, reason, message } = conditionOf(status, 'Compliant') ?? UNREPORTED;
+  return { status: value, reason, message };
 }
 
 /**

@@ -22,14 +22,14 @@ export function parseReady(value: unknown): { agentName: string; checks: Check[]
   return report === null ? null : { agentName: report.agentName, checks: report.checks };
 }
 
-const ANSWERS: readonly unknown[] = ['True', 'False', 'Unknown'];
+const STATUSES: readonly unknown[] = ['True', 'False', 'Unknown'];
 
 /** The verdict in the response of `GET /gap`. A sidecar of an older version has none. */
 export function parseCompliant(value: unknown): Verdict {
   const found = isRecord(value) ? own(value, 'compliant') : null;
   if (!isRecord(found)) return NO_VERDICT;
   const [status, reason, message] = [own(found, 'status'), own(found, 'reason'), own(found, 'message')];
-  return ANSWERS.includes(status) && typeof reason === 'string' && typeof message === 'string'
+  return STATUSES.includes(status) && typeof reason === 'string' && typeof message === 'string'
     ? { status: status as Verdict['status'], reason, message }
     : NO_VERDICT;
 }

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { conditionAnswer } from '../../core/observation/condition-answer.ts';
+import { conditionValue } from '../../core/observation/condition-value.ts';
 
 export interface ConditionBadgeProps {
   /** `True`, `False` or `Unknown`. */
@@ -13,7 +13,7 @@ export function ConditionBadge({ status, reason, message }: ConditionBadgeProps)
   const title = [reason, message].filter((each) => each !== '').join(': ');
   return (
     <span class={`condition condition-${status.toLowerCase()}`} title={title}>
-      {conditionAnswer(status)}
+      {conditionValue(status)}
     </span>
   );
 }

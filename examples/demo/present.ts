@@ -1,6 +1,6 @@
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { lostPointsLines } from '../../core/gap/lost-points.ts';
-import { conditionAnswer, verdictText } from '../../core/observation/condition-answer.ts';
+import { conditionValue, verdictText } from '../../core/observation/condition-value.ts';
 import type { AgentRow } from './control-plane-client.ts';
 
 /** Colour functions; without a terminal they return the text unchanged. */
@@ -36,7 +36,7 @@ const COLUMNS = ['NAME', 'COMPLIANT', 'PHASE', 'GRADE', 'SCORE', 'EVIDENCE', 'PR
 export function fleetTable(agents: readonly AgentRow[], now: Date, palette: Palette): string {
   const rows = agents.map((agent) => [
     agent.agentName,
-    conditionAnswer(agent.compliant.status).toLowerCase(),
+    conditionValue(agent.compliant.status).toLowerCase(),
     agent.phase,
     agent.grade ?? '',
     String(agent.score ?? ''),

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { conditionAnswer, verdictText } from './condition-answer.ts';
+import { conditionValue, verdictText } from './condition-value.ts';
 
 test.each([
   ['True', 'Yes'],
@@ -11,8 +11,8 @@ test.each([
   ['', 'Unknown'],
   ['true', 'Unknown'],
   ['constructor', 'Unknown'],
-])('a condition with the status %j says %s', (status, answer) => {
-  expect(conditionAnswer(status)).toBe(answer);
+])('a condition with the status %j says %s', (status, value) => {
+  expect(conditionValue(status)).toBe(value);
 });
 
 test.each([
