@@ -52,7 +52,7 @@ describe('the client', () => {
 
   const isBehind = (headers: Record<string, string>) => ({
     when: ({ url }: { url: URL }) => url.pathname === PATH,
-    answer: { status: 504, headers, body: { reason: 'Timeout', message: 'Too large resource version' } },
+    response: { status: 504, headers, body: { reason: 'Timeout', message: 'Too large resource version' } },
   });
 
   test('retries a list while the cache of the server is behind its store', async () => {
@@ -97,13 +97,13 @@ describe('the client', () => {
   });
 
   test('limits a longer Retry-After to half a minute', async () => {
-    server.fail({ when: () => true, answer: { status: 503, headers: { 'retry-after': '86400' } } });
+    server.fail({ when: () => true, response: { status: 503, headers: { 'retry-after': '86400' } } });
     expect(await client.send({ method: 'GET', path: PATH })).toMatchObject({ retryAfterMs: 30_000 });
   });
 
   test('returns an error response with its reason and Retry-After', async () => {
     const body = { kind: 'Status', reason: 'TooManyRequests', message: 'slow down' };
-    server.fail({ when: () => true, answer: { status: 429, headers: { 'retry-after': '3' }, body } });
+    server.fail({ when: () => true, response: { status: 429, headers: { 'retry-after': '3' }, body } });
     expect(await client.send({ method: 'GET', path: PATH })).toEqual({
       ok: false,
       status: 429,
@@ -116,8 +116,8 @@ describe('the client', () => {
   test.each([
     ['a request without a response', 'hang' as const],
     ['a cut connection', 'cut' as const],
-  ])('turns %s into a KubeError without a status', async (_, answer) => {
-    server.fail({ when: () => true, answer });
+  ])('turns %s into a KubeError without a status', async (_, response) => {
+    server.fail({ when: () => true, response });
     const error = await client
       .send({ method: 'GET', path: PATH, timeoutMs: 200 })
       .catch((thrown: unknown) => thrown);
@@ -130,14 +130,14 @@ describe('the client', () => {
   });
 
   test("rejects with the caller's reason when the caller aborts", async () => {
-    server.fail({ when: () => true, answer: 'hang' });
+    server.fail({ when: () => true, response: 'hang' });
     const reason = new Error('enough');
     const signal = AbortSignal.abort(reason);
     await expect(client.send({ method: 'GET', path: PATH, signal })).rejects.toBe(reason);
   });
 
   test('returns a failure for a response that does not come from an API server', async () => {
-    server.fail({ when: () => true, answer: { status: 502, body: '<html>Bad Gateway</html>' } });
+    server.fail({ when: () => true, response: { status: 502, body: '<html>Bad Gateway</html>' } });
     expect(await client.send({ method: 'GET', path: PATH })).toMatchObject({
       ok: false,
       status: 502,

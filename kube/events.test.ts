@@ -162,7 +162,7 @@ describe('events', () => {
     // When two replicas write at the same time, the API server rejects the update of the slower one.
     server.fail({
       when: ({ method }) => method === 'PATCH',
-      answer: { status: 409, body: { kind: 'Status', reason: 'Conflict', message: 'modified' } },
+      response: { status: 409, body: { kind: 'Status', reason: 'Conflict', message: 'modified' } },
     });
     first.record(note(11));
     first.record(note(11));
@@ -193,7 +193,7 @@ describe('events', () => {
     const events = recorder({ ...silentLogger, warn: (_, fields) => warnings.push(fields) });
     const exists = { status: 409, body: { kind: 'Status', reason: 'AlreadyExists', message: 'exists' } };
     for (let attempt = 0; attempt < 10; attempt += 1)
-      server.fail({ when: ({ method }) => method === 'POST', answer: exists });
+      server.fail({ when: ({ method }) => method === 'POST', response: exists });
     events.record({ ...NOTE, occurrence: 'u1/7', series: NOTE.note });
     await events.flush();
     expect(warnings).toEqual([
@@ -206,7 +206,7 @@ describe('events', () => {
     const warnings: unknown[] = [];
     const events = recorder({ ...silentLogger, warn: (message, fields) => warnings.push([message, fields]) });
     const body = { kind: 'Status', reason: 'Forbidden', message: 'not allowed' };
-    server.fail({ when: () => true, answer: { status: 403, body } });
+    server.fail({ when: () => true, response: { status: 403, body } });
     events.record(NOTE);
     events.record({ ...NOTE, note: 'the next' });
     await events.flush();

@@ -215,7 +215,7 @@ describe('an informer', () => {
     server.put(PATH, pod('b'));
     start();
     await until(() => server.watches().length === 1);
-    server.fail({ when: isWatch, answer: { status: 500 } });
+    server.fail({ when: isWatch, response: { status: 500 } });
     server.watches()[0]!.destroy();
     server.remove(PATH, 'a');
     server.put(PATH, pod('b', { changed: 'yes' }));
@@ -243,7 +243,7 @@ describe('an informer', () => {
     for (const name of ['a', 'b', 'c']) server.put(PATH, pod(name));
     server.fail({
       when: ({ url }) => url.searchParams.has('continue'),
-      answer: { status: 410, body: { kind: 'Status', reason: 'Expired', message: 'token expired' } },
+      response: { status: 410, body: { kind: 'Status', reason: 'Expired', message: 'token expired' } },
     });
     start({ selection: { pageSize: 2 } });
     await informer.synced();
@@ -252,7 +252,7 @@ describe('an informer', () => {
 
   test('aborts a watch that gets no response, and retries', async () => {
     start({ timing: { openMs: 150, backoff: { baseMs: 10, maxMs: 50 } } });
-    server.fail({ when: isWatch, answer: 'hang' });
+    server.fail({ when: isWatch, response: 'hang' });
     await informer.synced();
     server.put(PATH, pod('a'));
     await until(() => changes.length === 1);
@@ -263,7 +263,7 @@ describe('an informer', () => {
     using timers = holdTimers();
     const timing = { watchMs: 500, openMs: NEVER_MS, lateMs: 150, backoff: { baseMs: 10, maxMs: 50 } };
     start({ timing });
-    server.fail({ when: isWatch, answer: 'silent' });
+    server.fail({ when: isWatch, response: 'silent' });
     await until(() => countOf(isWatch) === 1);
     server.put(PATH, pod('a'));
     await aMoment();
@@ -304,7 +304,7 @@ describe('an informer', () => {
   });
 
   test('lists again when every watch is silent, so that changes still arrive late', async () => {
-    for (let index = 0; index < 6; index += 1) server.fail({ when: isWatch, answer: 'silent' });
+    for (let index = 0; index < 6; index += 1) server.fail({ when: isWatch, response: 'silent' });
     using timers = holdTimers();
     start({ timing: { watchMs: 500, openMs: NEVER_MS, lateMs: 1, backoff: { baseMs: 1, maxMs: 2 } } });
     await until(() => countOf(isWatch) >= 1);
@@ -318,14 +318,14 @@ describe('an informer', () => {
   });
 
   test('does not list again when the server does not respond, because the server has not checked the version', async () => {
-    for (let index = 0; index < 7; index += 1) server.fail({ when: isWatch, answer: 'cut' });
+    for (let index = 0; index < 7; index += 1) server.fail({ when: isWatch, response: 'cut' });
     start({ timing: { backoff: { baseMs: 1, maxMs: 2 } } });
     await until(() => server.watches().length === 1);
     expect(countOf(isList)).toBe(1);
   });
 
   test('is fresh after the first list, and not fresh after a time without a watch', async () => {
-    server.fail({ when: isList, answer: 'cut' });
+    server.fail({ when: isList, response: 'cut' });
     let nowMs = 0;
     const clock = { ...systemClock, monotonicMs: () => nowMs };
     start({ clock, timing: { freshMs: 200, backoff: { baseMs: 10, maxMs: 20 } } });
@@ -358,7 +358,7 @@ describe('an informer', () => {
     expect(nowMs).toBeGreaterThan(15_000);
     expect(informer.isFresh()).toBe(true);
     await informer.close();
-    for (let index = 0; index < 100; index += 1) server.fail({ when: isWatch, answer: 'silent' });
+    for (let index = 0; index < 100; index += 1) server.fail({ when: isWatch, response: 'silent' });
     const timing = { watchMs: 500, openMs: NEVER_MS, lateMs: 1, freshMs: 1_500 };
     start({ clock, timing: { ...timing, backoff: { baseMs: 1, maxMs: 2 } } });
     await informer.synced();
@@ -371,7 +371,7 @@ describe('an informer', () => {
     const warnings: number[] = [];
     const warn = (_: string, fields?: Record<string, unknown>) =>
       void warnings.push(Number(fields?.['retryInMs'] ?? -1));
-    for (let index = 0; index < 20; index += 1) server.fail({ when: isList, answer: { status: 403 } });
+    for (let index = 0; index < 20; index += 1) server.fail({ when: isList, response: { status: 403 } });
     start({ logger: { ...silentLogger, warn }, timing: { backoff: { baseMs: 1, maxMs: 2 } } });
     await until(() => informer.isForbidden());
     await informer.synced();
@@ -383,7 +383,7 @@ describe('an informer', () => {
   });
 
   test('waits for the Retry-After of a throttling server', async () => {
-    server.fail({ when: isList, answer: { status: 429, headers: { 'retry-after': '1' } } });
+    server.fail({ when: isList, response: { status: 429, headers: { 'retry-after': '1' } } });
     const clock = new ManualClock('2026-03-01T10:00:00Z');
     start({ clock });
     const pause = await clock.nextSleep();
@@ -397,7 +397,7 @@ describe('an informer', () => {
     for (let index = 0; index < 100; index += 1)
       server.fail({
         when: isWatch,
-        answer: { status: 200, body: { type: 'BOOKMARK', object: { metadata: {} } } },
+        response: { status: 200, body: { type: 'BOOKMARK', object: { metadata: {} } } },
       });
     const pauses: number[] = [];
     const clock = {
@@ -417,7 +417,10 @@ describe('an informer', () => {
 
   test('lists again after several consecutive failures, because the server may have lost the requested version', async () => {
     for (let index = 0; index < 5; index += 1)
-      server.fail({ when: isWatch, answer: { status: 504, body: { kind: 'Status', message: 'too large' } } });
+      server.fail({
+        when: isWatch,
+        response: { status: 504, body: { kind: 'Status', message: 'too large' } },
+      });
     start({ timing: { backoff: { baseMs: 5, maxMs: 10 } } });
     await until(() => server.watches().length === 1);
     expect(countOf(isList)).toBe(2);

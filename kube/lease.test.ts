@@ -151,7 +151,7 @@ describe('leader election', () => {
           if (isUnavailable) queueMicrotask(fail);
           return isUnavailable;
         },
-        answer: { status: 503 },
+        response: { status: 503 },
       });
     };
     fail();
@@ -168,7 +168,7 @@ describe('leader election', () => {
   test('keeps leadership in an outage that is shorter than the renewal limit', async () => {
     const a = candidate('a');
     await until(() => leading.length === 1);
-    for (let index = 0; index < 3; index += 1) server.fail({ when: () => true, answer: 'cut' });
+    for (let index = 0; index < 3; index += 1) server.fail({ when: () => true, response: 'cut' });
     await pass(timing.renewWithinMs + timing.retryMs);
     expect([a.isLeader(), log]).toEqual([true, ['a begins']]);
   });

@@ -31,7 +31,10 @@ afterEach(async () => {
 });
 
 const nextToken = (status: number, token: string) =>
-  server.fail({ when: ({ url }) => url.pathname === PATH, answer: { status, body: { status: { token } } } });
+  server.fail({
+    when: ({ url }) => url.pathname === PATH,
+    response: { status, body: { status: { token } } },
+  });
 const bearer = async () => (await access.credentials()).headers['authorization'];
 
 test("uses the account's token for two thirds of its lifetime", async () => {

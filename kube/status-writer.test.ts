@@ -89,7 +89,7 @@ describe('the status writer', () => {
   test('rejects when the API server returns an error, and works again afterwards', async () => {
     cluster.server.put(PATH, { metadata: { name: 'x' } });
     const body = { kind: 'Status', reason: 'Invalid', message: 'spec.total: Invalid value' };
-    cluster.server.fail({ when: ({ method }) => method === 'PATCH', answer: { status: 422, body } });
+    cluster.server.fail({ when: ({ method }) => method === 'PATCH', response: { status: 422, body } });
     const writer = writerOf();
     await expect(writer.write(KEY, counted('a'))).rejects.toMatchObject({
       status: 422,
@@ -110,7 +110,7 @@ describe('the status writer', () => {
     for (const name of names)
       cluster.server.fail({
         when: ({ method, url }) => method === 'PATCH' && url.pathname.includes(`${name}/`),
-        answer: { status: 409, body },
+        response: { status: 409, body },
       });
     const writer = writerOf({ clock, onConflict });
     const busy = names.map((name) => writer.write({ ...KEY, name }, counted('a')));

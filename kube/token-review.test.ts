@@ -38,7 +38,7 @@ describe('a token review', () => {
     ['a bad token', { error: 'invalid bearer token' }, { kind: 'rejected', reason: 'invalid bearer token' }],
     ['an empty status', {}, { kind: 'rejected', reason: 'the token is not valid' }],
   ])('classifies %s', async (_, status, verdict) => {
-    cluster.server.fail({ when: () => true, answer: { status: 201, body: { status } } });
+    cluster.server.fail({ when: () => true, response: { status: 201, body: { status } } });
     expect(await review()).toEqual(verdict);
     expect(cluster.server.requests).toMatchObject([
       { method: 'POST', body: { spec: { token: 'eyJ', audiences: ['platform.io'] } } },
@@ -47,12 +47,15 @@ describe('a token review', () => {
 
   test('distinguishes an error response of the API server from an invalid token', async () => {
     const body = { kind: 'Status', reason: 'TooManyRequests', message: 'slow down' };
-    cluster.server.fail({ when: () => true, answer: { status: 429, headers: { 'retry-after': '1' }, body } });
+    cluster.server.fail({
+      when: () => true,
+      response: { status: 429, headers: { 'retry-after': '1' }, body },
+    });
     await expect(review()).rejects.toMatchObject({ message: 'slow down', retryAfterMs: 1_000 });
   });
 
   test('distinguishes an unreachable API server from an invalid token', async () => {
-    cluster.server.fail({ when: () => true, answer: 'cut' });
+    cluster.server.fail({ when: () => true, response: 'cut' });
     await expect(review()).rejects.toMatchObject({
       message: expect.stringContaining('the API server did not respond'),
       retryAfterMs: null,

@@ -63,7 +63,7 @@ describe('the operator', () => {
   test('is live, but neither ready nor leader before its caches are synced', async () => {
     // There are two lists of pods, in any order.
     for (let index = 0; index < 2; index += 1)
-      server.fail({ when: ({ url }) => url.pathname === PODS, answer: 'hang' });
+      server.fail({ when: ({ url }) => url.pathname === PODS, response: 'hang' });
     operator = await start();
     await until(async () => {
       const { status, body } = await get('/readyz');

@@ -198,8 +198,8 @@ describe('dropped events are counted and nothing throws', () => {
     ]);
   });
 
-  test.each([400, 404, 500, 302])('after status %i', async (answer) => {
-    status = answer;
+  test.each([400, 404, 500, 302])('after status %i', async (response) => {
+    status = response;
     const { send, flush, counts } = bound(aClient());
     for (const id of ['a', 'b', 'c']) send(id, [tool('x')]);
     await flush();
@@ -207,7 +207,7 @@ describe('dropped events are counted and nothing throws', () => {
     expect(log).toEqual([
       [
         'failed to deliver events, events dropped',
-        { url: `http://127.0.0.1:${port}`, reason: `status ${answer}` },
+        { url: `http://127.0.0.1:${port}`, reason: `status ${response}` },
       ],
     ]);
   });

@@ -201,7 +201,7 @@ export class EventSender {
     const { timeoutMs = TIMEOUT_MS } = this.#options;
     this.#inFlight += 1;
     this.#sent += count;
-    const answer = await postJson({
+    const response = await postJson({
       url: this.#endpoint,
       body,
       timeoutMs,
@@ -211,25 +211,25 @@ export class EventSender {
     }).then(({ status }) => status, describeError);
     this.#inFlight -= 1;
     this.#sent -= count;
-    const again = answer === 202 ? usage : [];
-    this.#settle(count - again.length, answer);
+    const again = response === 202 ? usage : [];
+    this.#settle(count - again.length, response);
     this.#enqueue(null, again);
     this.#drain();
   }
 
   /** Logs one warning per outage and per status: an unavailable sidecar must not flood the agent's log. */
-  #settle(count: number, answer: number | string): void {
-    if (answer === 200 || answer === 202) {
+  #settle(count: number, response: number | string): void {
+    if (response === 200 || response === 202) {
       this.#delivered += count;
       this.#isFailing = false;
       return;
     }
     this.#dropped += count;
-    const isRejected = typeof answer === 'number' && answer < 500;
-    const isKnown = isRejected ? this.#loggedStatuses.has(answer) : this.#isFailing;
-    if (isRejected) this.#loggedStatuses.add(answer);
+    const isRejected = typeof response === 'number' && response < 500;
+    const isKnown = isRejected ? this.#loggedStatuses.has(response) : this.#isFailing;
+    if (isRejected) this.#loggedStatuses.add(response);
     else this.#isFailing = true;
-    const reason = typeof answer === 'number' ? `status ${answer}` : answer;
+    const reason = typeof response === 'number' ? `status ${response}` : response;
     if (!isKnown && !this.#closing.signal.aborted)
       this.#options.logger.warn('failed to deliver events, events dropped', {
         url: this.#endpoint.origin,

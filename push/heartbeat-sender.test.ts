@@ -15,7 +15,7 @@ interface Received {
   headers: IncomingHttpHeaders;
   body: string;
 }
-interface Answer {
+interface Response {
   status: number;
   headers?: Record<string, string>;
   body?: unknown;
@@ -24,7 +24,7 @@ interface Answer {
 /** A control plane on a real socket. It sends the listed responses, then 204; `hang` sends no response. */
 class FakeControlPlane {
   readonly received: Received[] = [];
-  answers: (Answer | 'hang' | 'cut')[] = [];
+  responses: (Response | 'hang' | 'cut')[] = [];
   server!: Server;
 
   async start(): Promise<void> {
@@ -37,11 +37,11 @@ class FakeControlPlane {
           headers: request.headers,
           body: Buffer.concat(chunks).toString(),
         });
-        const answer = this.answers.shift() ?? { status: 204 };
-        if (answer === 'hang') return;
-        if (answer === 'cut') return void request.socket.destroy();
-        response.writeHead(answer.status, answer.headers);
-        response.end(answer.body === undefined ? undefined : JSON.stringify(answer.body));
+        const reply = this.responses.shift() ?? { status: 204 };
+        if (reply === 'hang') return;
+        if (reply === 'cut') return void request.socket.destroy();
+        response.writeHead(reply.status, reply.headers);
+        response.end(reply.body === undefined ? undefined : JSON.stringify(reply.body));
       });
     });
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
@@ -75,7 +75,7 @@ beforeEach(async () => {
   log = [];
 });
 afterEach(async () => {
-  plane.answers = [];
+  plane.responses = [];
   await sender?.close();
   sender = undefined;
   await plane.stop();
@@ -134,7 +134,9 @@ describe('the heartbeat sender', () => {
   });
 
   test('passes the reply on and uses its interval', async () => {
-    plane.answers = [{ status: 200, body: { intervalSeconds: 60, othersToday: { tokens: 5, costUsd: 0 } } }];
+    plane.responses = [
+      { status: 200, body: { intervalSeconds: 60, othersToday: { tokens: 5, costUsd: 0 } } },
+    ];
     const replies: unknown[] = [];
     const running = aSender({ onReply: (reply, sent) => replies.push([reply, sent.seq]) });
     running.start();
@@ -150,7 +152,7 @@ describe('the heartbeat sender', () => {
   });
 
   test('repeats a seq with back-off until it is accepted, and logs one warning and one recovery', async () => {
-    plane.answers = [{ status: 500, body: { detail: 'broken' } }, 'cut', { status: 401 }];
+    plane.responses = [{ status: 500, body: { detail: 'broken' } }, 'cut', { status: 401 }];
     const running = aSender();
     running.start();
     const pauses: number[] = [];
@@ -175,7 +177,7 @@ describe('the heartbeat sender', () => {
   });
 
   test('waits for Retry-After without counting a failure', async () => {
-    plane.answers = [{ status: 429, headers: { 'retry-after': '7' } }];
+    plane.responses = [{ status: 429, headers: { 'retry-after': '7' } }];
     const running = aSender();
     running.start();
     const pause = await clock.nextSleep();
@@ -187,7 +189,7 @@ describe('the heartbeat sender', () => {
   });
 
   test('logs a failure when the control plane does not respond in time', async () => {
-    plane.answers = ['hang'];
+    plane.responses = ['hang'];
     aSender({ timeoutMs: 50 }).start();
     await clock.nextSleep();
     expect(log).toEqual([
@@ -249,7 +251,7 @@ describe('the heartbeat sender', () => {
     running.start();
     await settled(1);
     await clock.nextSleep();
-    plane.answers = ['hang'];
+    plane.responses = ['hang'];
     let isClosed = false;
     const closed = running.close().then(() => (isClosed = true));
     const limit = await clock.nextSleep();
@@ -324,7 +326,7 @@ describe('credentials of the sender', () => {
       intervalSeconds: 45,
     }).start();
     await settled(1);
-    plane.answers = [{ status: 200, body: { apiKey: fresh, expiresAt: '2026-04-01T00:00:00Z' } }];
+    plane.responses = [{ status: 200, body: { apiKey: fresh, expiresAt: '2026-04-01T00:00:00Z' } }];
     await passPause();
     await settled(3);
     expect(plane.received.map(({ path, headers }) => [path, headers.authorization])).toEqual([
@@ -337,7 +339,7 @@ describe('credentials of the sender', () => {
   test('are still used for a heartbeat after a failed renewal', async () => {
     const issued = Date.parse(NOW) / 1_000;
     const key = jwt({ iat: issued - 50, exp: issued + 10 });
-    plane.answers = [{ status: 500 }];
+    plane.responses = [{ status: 500 }];
     aSender({ credentials: { kind: 'key', key: { reveal: () => key } } }).start();
     await settled(2);
     expect(plane.received.map(({ path }) => path)).toEqual(['/api/v1/token', '/api/v1/heartbeat']);
@@ -347,8 +349,8 @@ describe('credentials of the sender', () => {
   test.each([
     ['that the server echoes', KEY, { status: 400, body: { detail: `bad key ${KEY}` } }],
     ['that is not a valid header value', `${KEY}\n`, { status: 204 }],
-  ])('with a key %s do not appear in the log', async (_name, key, answer) => {
-    plane.answers = [answer];
+  ])('with a key %s do not appear in the log', async (_name, key, response) => {
+    plane.responses = [response];
     aSender({ credentials: { kind: 'key', key: { reveal: () => key } } }).start();
     await clock.nextSleep();
     expect(log).toHaveLength(1);

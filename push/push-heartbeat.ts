@@ -41,15 +41,15 @@ export async function pushHeartbeat(
   body: string,
   now: () => Date,
 ): Promise<PushOutcome> {
-  const answer = await post(request, '/api/v1/heartbeat', body);
-  if ('reason' in answer) return { kind: 'failed', ...answer };
-  const { status } = answer;
+  const response = await post(request, '/api/v1/heartbeat', body);
+  if ('reason' in response) return { kind: 'failed', ...response };
+  const { status } = response;
   if (status >= 200 && status < 300)
-    return { kind: 'accepted', reply: status === 200 ? parseReply(answer.body) : {}, body: answer.body };
-  const retryAfterMs = parseRetryAfter(answer.headers['retry-after'], now());
+    return { kind: 'accepted', reply: status === 200 ? parseReply(response.body) : {}, body: response.body };
+  const retryAfterMs = parseRetryAfter(response.headers['retry-after'], now());
   if (status === 429 || (status === 503 && retryAfterMs !== null))
     return { kind: 'limited', status, retryAfterMs: retryAfterMs ?? DEFAULT_LIMIT_MS };
-  return { kind: 'refused', status, detail: redact(detailOf(answer.body), request.bearer) };
+  return { kind: 'refused', status, detail: redact(detailOf(response.body), request.bearer) };
 }
 
 /** Sends a manifest to be judged; never rejects. */
@@ -62,14 +62,14 @@ export type RenewalOutcome = { ok: true; key: string; expiresAt: Date } | { ok: 
 
 /** `POST /api/v1/token`: exchanges a valid key for a new key; never rejects. */
 export async function renewKey(request: AuthorizedRequest): Promise<RenewalOutcome> {
-  const answer = await post(request, '/api/v1/token', null);
-  if ('reason' in answer) return { ok: false, ...answer };
-  if (answer.status < 200 || answer.status >= 300)
+  const response = await post(request, '/api/v1/token', null);
+  if ('reason' in response) return { ok: false, ...response };
+  if (response.status < 200 || response.status >= 300)
     return {
       ok: false,
-      reason: redact(`status ${answer.status}: ${detailOf(answer.body)}`, request.bearer),
+      reason: redact(`status ${response.status}: ${detailOf(response.body)}`, request.bearer),
     };
-  const { apiKey, expiresAt } = membersOf(answer.body);
+  const { apiKey, expiresAt } = membersOf(response.body);
   const expiry = new Date(typeof expiresAt === 'string' ? expiresAt : Number.NaN);
   if (typeof apiKey !== 'string' || !SENDABLE_KEY.test(apiKey) || Number.isNaN(expiry.getTime()))
     return { ok: false, reason: 'the response contains no valid key' };

@@ -42,9 +42,9 @@ const problems = object('The body of a rejection.', {
 /** `POST /api/v1/register`: requests a key for an agent; never rejects. */
 export async function registerAgent(request: RegistrationRequest): Promise<RegistrationOutcome> {
   const { base, adminKey, agentName, runtime, manifest, ca, timeoutMs } = request;
-  let answer: PostReply;
+  let response: PostReply;
   try {
-    answer = await postJson({
+    response = await postJson({
       url: urlBelow(base, '/api/v1/register'),
       headers: { 'x-admin-key': adminKey },
       body: JSON.stringify({ agentName, runtime, ...(manifest === null ? {} : { manifest }) }),
@@ -54,7 +54,7 @@ export async function registerAgent(request: RegistrationRequest): Promise<Regis
   } catch (error) {
     return { kind: 'failed', error };
   }
-  const { status, body } = answer;
+  const { status, body } = response;
   if (status !== 200 && status !== 201)
     return { kind: 'refused', status, detail: reasonIn(body).replaceAll(adminKey, '[secret]') };
   const parsed = parseWith(agentKey, jsonOf(body));

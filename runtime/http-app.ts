@@ -58,7 +58,7 @@ export function createApp(options: AppOptions): Express {
   });
   // Express recognises error handlers by their four parameters.
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
-    answerError(options.logger, error, request, response),
+    respondError(options.logger, error, request, response),
   );
   return app;
 }
@@ -149,7 +149,7 @@ export function sendProblem(response: ServerResponse, problem: Problem): void {
 }
 
 /** Responds with a Problem to a request whose handler threw. Logs errors of this process (5xx). */
-export function answerError(
+export function respondError(
   logger: Logger,
   error: unknown,
   request: { method: string; path: string },

@@ -46,11 +46,11 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const server: Server = tls
     ? createTlsServer({ ...tls, minVersion: 'TLSv1.2', ...times })
     : createServer(times);
-  const answer = limits ? limitConnections(server, handler, limits) : handler;
+  const handle = limits ? limitConnections(server, handler, limits) : handler;
   server.on('request', (request, response) => {
     // A browser must not take a response for another type than the one it has.
     response.setHeader('X-Content-Type-Options', 'nosniff');
-    answer(request, response);
+    handle(request, response);
   });
   // Longer than the idle time-out of clients and load balancers (API server: 90 s), so that the server never closes first.
   server.keepAliveTimeout = 120_000;

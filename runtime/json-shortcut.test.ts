@@ -15,7 +15,7 @@ let [begun, ended] = [0, 0];
 let long: Listener;
 let short: Listener;
 
-function answer(body: unknown, response: ServerResponse): void {
+function respond(body: unknown, response: ServerResponse): void {
   if (body === 'taken')
     throw new Problem(409, 'the name is in use', { extra: { a: 1 }, headers: { 'retry-after': '2' } });
   if (body === 'bug') throw new Error('the password is hunter2');
@@ -26,7 +26,7 @@ function answer(body: unknown, response: ServerResponse): void {
 beforeAll(async () => {
   const handlers = [
     jsonBody(LIMIT),
-    (from: { body?: unknown }, response: ServerResponse) => answer(from.body, response),
+    (from: { body?: unknown }, response: ServerResponse) => respond(from.body, response),
   ];
   const app = createApp({
     logger,
@@ -36,7 +36,7 @@ beforeAll(async () => {
     begun += 1;
     response.once('close', () => (ended += 1));
   };
-  const handler = withShortcut(app, { path: '/ask', limit: LIMIT, logger, begin, answer });
+  const handler = withShortcut(app, { path: '/ask', limit: LIMIT, logger, begin, respond });
   [long, short] = await Promise.all([
     listen({ handler: app, port: 0, host: '127.0.0.1' }),
     listen({ handler, port: 0, host: '127.0.0.1' }),

@@ -1,7 +1,7 @@
 // Bypasses Express for one route. Express with its body parser, and the log format, took half of the CPU time that an admission
 // review costs beyond a webhook that only returns `allowed` (docs/decisions/0021).
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { answerError, notJson } from './http-app.ts';
+import { respondError, notJson } from './http-app.ts';
 import type { Logger } from './logger.ts';
 
 /** Fast path for the usual request of one busy route: a POST with a JSON body. */
@@ -13,7 +13,7 @@ export interface JsonShortcut {
   /** Called before the body is read. */
   begin(request: IncomingMessage, response: ServerResponse): void;
   /** Sends the response, or throws a Problem. */
-  answer(body: unknown, response: ServerResponse): void;
+  respond(body: unknown, response: ServerResponse): void;
 }
 
 /**
@@ -48,9 +48,9 @@ function serve(request: IncomingMessage, response: ServerResponse, shortcut: Jso
   // A truncated body emits no 'end', and its client is gone.
   request.on('end', () => {
     try {
-      shortcut.answer(parse(chunks), response);
+      shortcut.respond(parse(chunks), response);
     } catch (error) {
-      answerError(shortcut.logger, error, { method: 'POST', path: shortcut.path }, response);
+      respondError(shortcut.logger, error, { method: 'POST', path: shortcut.path }, response);
     }
   });
 }

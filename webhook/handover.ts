@@ -6,7 +6,7 @@ import { expectOk, getObject } from '../kube/objects.ts';
 import { objectPath, REPLICA_SETS, SECRETS, type ObjectKey } from '../kube/resources.ts';
 import type { Data } from '../kube/types.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { answerError } from '../runtime/http-app.ts';
+import { respondError } from '../runtime/http-app.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import { Problem } from '../runtime/problem.ts';
 import { isReview } from './routes/reviews.ts';
@@ -85,9 +85,9 @@ export class Handover {
       const annotations = { ...stored.metadata.annotations, [NEWEST]: JSON.stringify(own) };
       const body = { ...stored, metadata: { ...stored.metadata, annotations } };
       const path = objectPath(SECRETS, secret);
-      const answer = await client.send({ method: 'PUT', path, body, signal });
-      if (!answer.ok && answer.status === 409) continue;
-      expectOk(answer);
+      const response = await client.send({ method: 'PUT', path, body, signal });
+      if (!response.ok && response.status === 409) continue;
+      expectOk(response);
       // An older replica may still use what it has read before.
       if (isNewer(own, newest)) await clock.sleep(FRESH_MS + READ_MS, signal);
       return;
@@ -166,10 +166,10 @@ export class Handover {
       }),
     );
     forwarded.once('timeout', () => forwarded.destroy(new Error('no connection in time')));
-    forwarded.once('response', (answer) => {
+    forwarded.once('response', (received) => {
       // The next connection of the API server goes to a replica that is ready.
-      response.writeHead(answer.statusCode ?? 502, { ...answer.headers, connection: 'close' });
-      answer.once('error', () => response.destroy()).pipe(response);
+      response.writeHead(received.statusCode ?? 502, { ...received.headers, connection: 'close' });
+      received.once('error', () => response.destroy()).pipe(response);
     });
     forwarded.once('error', (error) => {
       if (response.destroyed) return;
@@ -188,7 +188,7 @@ export class Handover {
         const problem = new Problem(503, `the newer version of the injector failed: ${error.message}`, {
           headers: { 'Retry-After': '1', Connection: 'close' },
         });
-        answerError(logger, problem, { method: method ?? '', path: path ?? '' }, response);
+        respondError(logger, problem, { method: method ?? '', path: path ?? '' }, response);
       }
     });
     response.once('close', () => forwarded.destroy());

@@ -64,8 +64,8 @@ async function post(body: unknown, type = 'application/json') {
   };
 }
 
-function patchOf(answer: { body: { response: { patch: string } } }): PatchOperation[] {
-  return JSON.parse(Buffer.from(answer.body.response.patch, 'base64').toString('utf8')) as PatchOperation[];
+function patchOf(response: { body: { response: { patch: string } } }): PatchOperation[] {
+  return JSON.parse(Buffer.from(response.body.response.patch, 'base64').toString('utf8')) as PatchOperation[];
 }
 
 test.each([
@@ -85,8 +85,8 @@ describe('a pod that opts in', () => {
     const pod = optedInPod();
     const decision = decide(pod, injectionSettings());
     if (decision.action !== 'inject') throw new Error('not injected');
-    const answer = await post(review(pod));
-    expect(answer).toMatchObject({
+    const response = await post(review(pod));
+    expect(response).toMatchObject({
       status: 200,
       body: {
         apiVersion: 'admission.k8s.io/v1',
@@ -94,7 +94,7 @@ describe('a pod that opts in', () => {
         response: { uid: 'u-1', allowed: true, patchType: 'JSONPatch' },
       },
     });
-    expect(applyPatch(pod, patchOf(answer))).toEqual(inject(pod, decision, injectionSettings()));
+    expect(applyPatch(pod, patchOf(response))).toEqual(inject(pod, decision, injectionSettings()));
   });
 
   test('gets the same response in a dry run', async () => {
@@ -168,9 +168,9 @@ describe('a body that is not a valid review', () => {
       'the body exceeds the limit of 37748736 bytes for this route',
     ],
   ])('%s results in a problem', async (_case, body, status, detail) => {
-    const answer = await post(body);
-    expect(answer).toMatchObject({ status, body: { status, detail } });
-    expect(answer.type).toMatch(/^application\/problem\+json/);
+    const response = await post(body);
+    expect(response).toMatchObject({ status, body: { status, detail } });
+    expect(response.type).toMatch(/^application\/problem\+json/);
   });
 
   test('with another content type results in a problem, and the process keeps serving', async () => {

@@ -80,7 +80,7 @@ const FOR_POD = {
 function review(status: unknown, code = 201): void {
   server.fail({
     when: ({ url }) => url.pathname.endsWith('/tokenreviews'),
-    answer: { status: code, body: code === 201 ? { status } : { message: 'overloaded' } },
+    response: { status: code, body: code === 201 ? { status } : { message: 'overloaded' } },
   });
 }
 

@@ -67,10 +67,10 @@ const ACCEPTED = {
 
 /** Sets the results of the next TokenReviews. */
 function accept(count = 1): void {
-  for (let index = 0; index < count; index += 1) answer({ status: 201, body: { status: ACCEPTED } });
+  for (let index = 0; index < count; index += 1) response({ status: 201, body: { status: ACCEPTED } });
 }
-const answer = (response: { status: number; body: unknown }): void =>
-  server.fail({ when: ({ url }) => url.pathname.endsWith('/tokenreviews'), answer: response });
+const response = (response: { status: number; body: unknown }): void =>
+  server.fail({ when: ({ url }) => url.pathname.endsWith('/tokenreviews'), response: response });
 
 const tokenUntil = (seconds: number): string =>
   new UnsecuredJWT({})
@@ -139,7 +139,7 @@ test('a pod that was deleted is rejected by the renewal, before the accepted res
 test('a failed renewal changes nothing until the result ends after 60 s; then a request waits for a review', async () => {
   accept();
   expect(await kindOf()).toBe('pod');
-  answer({ status: 500, body: { message: 'overloaded' } });
+  response({ status: 500, body: { message: 'overloaded' } });
   await pass(55_000);
   expect(reviews()).toBe(2);
   expect(await kindOf()).toBe('pod');
@@ -147,7 +147,7 @@ test('a failed renewal changes nothing until the result ends after 60 s; then a 
   expect(await kindOf()).toBe('pod');
   expect(reviews()).toBe(2);
   await clock.pass(1);
-  answer({ status: 201, body: { status: { error: 'invalidated' } } });
+  response({ status: 201, body: { status: { error: 'invalidated' } } });
   expect(await kindOf()).toBe('unauthenticated');
   expect(measured('request')).toBe(2);
 });

@@ -294,7 +294,7 @@ describe('the route', () => {
     ]);
   });
 
-  test('answers HEAD without a stream, and rejects other methods', async () => {
+  test('responds to HEAD without a stream, and rejects other methods', async () => {
     const headers = { 'x-admin-key': 'admin-key-of-a-test' };
     const head = await fetch(`${rig.url}/stream`, { method: 'HEAD', headers });
     expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/event-stream']);

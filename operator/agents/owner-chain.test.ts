@@ -98,7 +98,7 @@ test('at most four workloads are read at a time, and one for an agent', async ()
 test('keeps little of the owners of an agent, which can have megabytes each', async () => {
   const ports = Array.from({ length: 1_000 }, (_, index) => ({ name: `p${index}`, containerPort: 80 }));
   const body = JSON.stringify({ spec: { template: { spec: { containers: [{ name: 'agent', ports }] } } } });
-  const answers = {
+  const responses = {
     send: async ({ path, only }) => {
       await nextTurn();
       expect(only).toBe('metadata');
@@ -107,7 +107,7 @@ test('keeps little of the owners of an agent, which can have megabytes each', as
       return { ok: true, status: 200, body: workload };
     },
   } as Pick<KubeClient, 'send'> as KubeClient;
-  const reader = createOwnerReader(answers);
+  const reader = createOwnerReader(responses);
   const stateOf = async (name: string) => {
     const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid: name, controller: true };
     const pod = { metadata: { name: 'pod', namespace: 'n', uid: 'p', ownerReferences: [owner] } };

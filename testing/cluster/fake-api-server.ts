@@ -11,7 +11,7 @@ export interface FakeObject {
 export interface Fault {
   when: (request: { method: string; url: URL }) => boolean;
   /** `hang`: never responds. `silent`: starts a response. `cut`: closes the socket. Else: this response. */
-  answer: 'hang' | 'silent' | 'cut' | { status: number; headers?: Record<string, string>; body?: unknown };
+  response: 'hang' | 'silent' | 'cut' | { status: number; headers?: Record<string, string>; body?: unknown };
 }
 
 export interface FakeApiServer {
@@ -132,7 +132,7 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
       const index = faults.findIndex((fault) => fault.when({ method, url }));
       if (index >= 0) {
         const [fault] = faults.splice(index, 1);
-        answerFault(fault!.answer, response);
+        respondFault(fault!.response, response);
       } else if (method !== 'GET') write(method, url, body, response);
       else if (url.searchParams.get('watch') === 'true') watch(url, response);
       else if (objects.has(url.pathname)) send(response, 200, objects.get(url.pathname));
@@ -186,18 +186,18 @@ function covers(requested: string, collection: string): boolean {
   return requested === collection || requested === collection.replace(/\/namespaces\/[^/]+(?=\/[^/]+$)/, '');
 }
 
-function answerFault(answer: Fault['answer'], response: ServerResponse): void {
-  if (answer === 'hang') return;
-  if (answer === 'silent') {
+function respondFault(fault: Fault['response'], response: ServerResponse): void {
+  if (fault === 'hang') return;
+  if (fault === 'silent') {
     response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
     return;
   }
-  if (answer === 'cut') {
+  if (fault === 'cut') {
     response.destroy();
     return;
   }
-  response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
-  response.end(JSON.stringify(answer.body ?? { kind: 'Status', message: 'as the test wants', reason: '' }));
+  response.writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers });
+  response.end(JSON.stringify(fault.body ?? { kind: 'Status', message: 'as the test wants', reason: '' }));
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {

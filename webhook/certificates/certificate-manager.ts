@@ -232,9 +232,9 @@ export class CertificateManager {
 
   /** false: another process wrote the object after it was read. */
   async #write(request: KubeRequest): Promise<boolean> {
-    const answer = await this.#options.client.send({ ...request, signal: this.#stop.signal });
-    if (!answer.ok && answer.status === 409) return false;
-    expectOk(answer);
+    const response = await this.#options.client.send({ ...request, signal: this.#stop.signal });
+    if (!response.ok && response.status === 409) return false;
+    expectOk(response);
     return true;
   }
 

@@ -40,11 +40,11 @@ test('is not required without a canary', async () => {
 });
 
 test('is not sufficient, without an error, if the policy cannot be read for lack of permission', async () => {
-  cluster.server.fail({ when: () => true, answer: { status: 403 } });
+  cluster.server.fail({ when: () => true, response: { status: 403 } });
   expect(await check()).toBe(false);
 });
 
 test('throws while the API server is unavailable', async () => {
-  cluster.server.fail({ when: () => true, answer: 'cut' });
+  cluster.server.fail({ when: () => true, response: 'cut' });
   await expect(check()).rejects.toThrow('did not respond');
 });

@@ -222,9 +222,9 @@ const PAUSE_MS = IN_SOAK ? 0 : 50;
         const cas = newCas();
         for (; !isOver(); turns[worker]! += 1) {
           const since = steps.length;
-          const answer = await cluster.create(optedInPod());
-          const pod = answer.ok ? answer.body : null;
-          if (pod?.spec.initContainers?.[0]?.name !== SIDECAR_CONTAINER) wrong.push(answer);
+          const response = await cluster.create(optedInPod());
+          const pod = response.ok ? response.body : null;
+          if (pod?.spec.initContainers?.[0]?.name !== SIDECAR_CONTAINER) wrong.push(response);
           created += 1;
           const written = await writeManifest();
           if (!written.ok) wrong.push(written);

@@ -36,7 +36,7 @@ const reviewOf = (object: object, kind = 'ConfigMap') => ({
 });
 const withText = (text: string) => reviewOf({ data: { 'agent.yaml': text } });
 
-interface Answer {
+interface Response {
   status: number;
   body: {
     detail?: string;
@@ -72,13 +72,13 @@ describe('reviews of manifests', () => {
     await listener.close(0);
   });
 
-  async function post(path: string, body: object): Promise<Answer> {
+  async function post(path: string, body: object): Promise<Response> {
     const response = await fetch(`http://127.0.0.1:${listener.port}${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    return { status: response.status, body: (await response.json()) as Answer['body'] };
+    return { status: response.status, body: (await response.json()) as Response['body'] };
   }
   const validate = (body: object) => post('/validate/manifest?timeout=5s', body);
   const messageOf = async (body: object) => (await validate(body)).body.response?.status?.message;
@@ -146,8 +146,8 @@ describe('reviews of manifests', () => {
     ['no request', { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' }, 400],
   ])('of %s', async (_, body, status) => {
     await startWith(policyOf([MODELS]));
-    const answer = await validate(body);
-    expect([answer.status, answer.body.response?.allowed]).toEqual([
+    const response = await validate(body);
+    expect([response.status, response.body.response?.allowed]).toEqual([
       status,
       status === 200 ? true : undefined,
     ]);

@@ -28,10 +28,10 @@ export function createReviews(context: WebhookContext, measure: Measure) {
   return {
     begin: measure(MUTATE_PATH),
     /** `body`: an AdmissionReview. Throws a Problem for an invalid body, and while no CA exists. */
-    answer(body: unknown, response: ServerResponse): void {
+    respond(body: unknown, response: ServerResponse): void {
       const parsed = parseReview(body);
       if (!parsed.ok) throw new Problem(400, parsed.problem);
-      send(response, answerTo(parsed.review, context, count));
+      send(response, responseTo(parsed.review, context, count));
     },
   };
 }
@@ -61,15 +61,15 @@ export function mutateRoutes(reviews: Reviews): Route[] {
       handlers: [
         measure,
         jsonBody(BODY_LIMIT, { inflate: false }),
-        ({ body }, response) => reviews.answer(body, response),
+        ({ body }, response) => reviews.respond(body, response),
       ],
     },
   ];
 }
 
-function answerTo(review: PodReview, context: WebhookContext, count: CountDecision): ReviewResponse {
+function responseTo(review: PodReview, context: WebhookContext, count: CountDecision): ReviewResponse {
   const installed = context.settings();
-  // The guard policy then rejects the pod and reports that the injector did not answer.
+  // The guard policy then rejects the pod and reports that the injector did not respond.
   if (installed === null) throw new Problem(503, context.unready() ?? 'this process is not ready');
   const { uid, pod } = review;
   if (pod === null) return { uid, allowed: true };

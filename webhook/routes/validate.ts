@@ -17,7 +17,7 @@ export function validateRoutes({ logger, metrics, organisation }: WebhookContext
     count(request, response);
     next();
   };
-  const answer: RequestHandler = async (request, response) => {
+  const respond: RequestHandler = async (request, response) => {
     if (organisation === null) throw new Problem(503, 'the organisation rules are not enabled');
     const parsed = parseManifestReview(request.body);
     if (!parsed.ok) throw new Problem(400, parsed.problem);
@@ -44,7 +44,7 @@ export function validateRoutes({ logger, metrics, organisation }: WebhookContext
           503: 'The organisation rules are not enabled, or too many manifests wait.',
         },
       },
-      handlers: [begin, jsonBody(BODY_LIMIT, { inflate: false }), answer],
+      handlers: [begin, jsonBody(BODY_LIMIT, { inflate: false }), respond],
     },
   ];
 }

@@ -172,21 +172,24 @@ test('keeps concurrent changes of another writer', async () => {
 });
 
 test('retries after a conflict', async () => {
-  server.fail({ when: isPatch, answer: { status: 409, body: { reason: 'Conflict', message: 'modified' } } });
+  server.fail({
+    when: isPatch,
+    response: { status: 409, body: { reason: 'Conflict', message: 'modified' } },
+  });
   await beat(1);
   await inTime(() => stored().score === 100);
   expect(patches()).toBe(2);
 });
 
-test.each<[string, Fault['answer']]>([
+test.each<[string, Fault['response']]>([
   ['fails', { status: 500 }],
   ['throttles', { status: 429, headers: { 'retry-after': '1' } }],
   ['forbids writes', { status: 403 }],
   ['cuts the connection', 'cut'],
 ])(
   'accepts heartbeats while the API server %s, returns them in reads, and writes them later',
-  async (_, answer) => {
-    for (let index = 0; index < 2; index += 1) server.fail({ when: isPatch, answer });
+  async (_, response) => {
+    for (let index = 0; index < 2; index += 1) server.fail({ when: isPatch, response });
     expect((await beat(1)).kind).toBe('accepted');
     await until(() => log.length > 0);
     expect((await beat(2)).kind).toBe('accepted');
@@ -198,7 +201,7 @@ test.each<[string, Fault['answer']]>([
 );
 
 test('drops heartbeats that the API server rejects for good, logs it, and accepts the next heartbeat', async () => {
-  server.fail({ when: isPatch, answer: { status: 422 } });
+  server.fail({ when: isPatch, response: { status: 422 } });
   await beat(1);
   await until(() => log.length > 0);
   expect(log).toEqual(['error: AgentObservation status rejected, heartbeats dropped']);
@@ -209,7 +212,7 @@ test('drops heartbeats that the API server rejects for good, logs it, and accept
 test('accepts a heartbeat with a proof only after it is stored, and accepts a retry after a failure', async () => {
   await beat(1);
   await until(isSettled);
-  server.fail({ when: isPatch, answer: { status: 500 } });
+  server.fail({ when: isPatch, response: { status: 500 } });
   await expect(beat(2, withProof)).rejects.toMatchObject({ status: 503, headers: { 'retry-after': '2' } });
   expect(stored().proofs).toBeUndefined();
   expect(await beat(2, withProof)).toMatchObject({
@@ -222,7 +225,7 @@ test('accepts a heartbeat with a proof only after it is stored, and accepts a re
 test('rejects a proof that cannot be written to the cluster', async () => {
   const [record] = withProof.proof!;
   const write = { ...KEY, record: record!, at: new Date(T0) };
-  server.fail({ when: isPatch, answer: 'cut' });
+  server.fail({ when: isPatch, response: 'cut' });
   await expect(store.putProof(write)).rejects.toMatchObject({ status: 503 });
   expect(await store.putProof(write)).toBe('stored');
   // Visible immediately, even before the watch delivers the change.
@@ -240,7 +243,7 @@ test('writes pending heartbeats on close', async () => {
 });
 
 test('closes after its timeout when the API server hangs, and logs the lost heartbeats', async () => {
-  server.fail({ when: isPatch, answer: 'hang' });
+  server.fail({ when: isPatch, response: 'hang' });
   await beat(1);
   await until(() => patches() === 1);
   let isClosed = false;
@@ -254,14 +257,14 @@ test('closes after its timeout when the API server hangs, and logs the lost hear
   expect(log).toEqual(['warn: stopped with unwritten heartbeats: API server did not accept them in time']);
 });
 
-test.each<[string, Fault['answer']]>([
+test.each<[string, Fault['response']]>([
   ['fails', { status: 500 }],
   ['cuts the connection', 'cut'],
-])('writes pending heartbeats on close, even if the API server %s once', async (_, answer) => {
+])('writes pending heartbeats on close, even if the API server %s once', async (_, response) => {
   await beat(1);
   await until(isSettled);
   await beat(2);
-  server.fail({ when: isPatch, answer });
+  server.fail({ when: isPatch, response });
   const closed = store.close();
   // The second attempt, long before the timeout.
   await until(() => (clock.left()[0] ?? Infinity) <= 500);
@@ -290,7 +293,7 @@ test('rejects heartbeats while pending heartbeats wait too long, and accepts the
   await until(isSettled);
   let isDown = true;
   const failOnce = (): void =>
-    server.fail({ when: ({ method }) => isDown && method === 'PATCH', answer: 'cut' });
+    server.fail({ when: ({ method }) => isDown && method === 'PATCH', response: 'cut' });
   for (let index = 0; index < 100; index += 1) failOnce();
   expect((await beat(2)).kind).toBe('accepted');
   await clock.pass(18_000);
@@ -365,7 +368,7 @@ test('writes heartbeats that arrive during a write', async () => {
 test('exports metrics of writes by result and of pending heartbeats', async () => {
   await beat(1);
   await until(isSettled);
-  server.fail({ when: isPatch, answer: { status: 500 } });
+  server.fail({ when: isPatch, response: { status: 500 } });
   await beat(2, withScore(60));
   await until(() => log.length > 0);
   const lines = metrics.render().split('\n');

@@ -132,7 +132,7 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   /**
-   * Whether a server that still answers was too slow to accept a connection. Such a server must not lose its other connections,
+   * Whether a server that still responds was too slow to accept a connection. Such a server must not lose its other connections,
    * because replacing them all would slow it down further.
    */
   #isBusy(error: unknown): boolean {

@@ -47,7 +47,7 @@ export async function runTransaction<T>(client: pg.Client, running: Running<T>):
     if (isRead) return { kind: 'committed', result };
     isCommitting = true;
     const { command } = await query('COMMIT', []);
-    // The server answers COMMIT with ROLLBACK if a statement failed before.
+    // The server responds to COMMIT with ROLLBACK if a statement failed before.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back');
     return { kind: 'committed', result };
   } catch (error) {

@@ -42,7 +42,7 @@ export interface SqlStoreOptions {
   rateLimitSeconds: number;
   /** Default: DEFAULT_RETENTION. */
   retention?: SqlRetention;
-  /** Whether the cluster no longer has this workload; default: there is no cluster that can answer. */
+  /** Whether the cluster no longer has this workload; default: there is no cluster that can respond. */
   isGone?: (key: AgentKey, at: Date) => Promise<boolean>;
   logger?: Logger;
 }
