@@ -1,12 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { someEgress } from '../../testing/fleet/egress-facts.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
+import type { ExploreReport } from '../shapes/explore.ts';
 import type { HealthReport, Check } from '../shapes/health.ts';
 import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import { declaredNotChecked } from './declared-not-checked.ts';
-import { exploreOf as explore, type ExploreReport } from './explore.ts';
+import { exploreOf as explore } from './explore.ts';
 
 const manifestOf = (spec: Partial<ManifestSpec> = {}): Manifest => ({
   apiVersion: 'platform.io/v1',
@@ -33,7 +34,7 @@ const exploreOf = (
   manifest: Manifest,
   health: HealthReport,
   source: ExploreReport['source'],
-): ExploreReport => explore(manifest, health, source, NOT_PROBED);
+): ReturnType<typeof explore> => explore(manifest, health, source, NOT_PROBED);
 
 test('unknown states are null, not false', () => {
   expect(exploreOf(manifestOf({ tools: [{ name: 'pay' }] }), healthOf(), 'manifest-static')).toEqual({

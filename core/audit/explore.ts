@@ -1,51 +1,20 @@
 import { modelCheckId, reachTargets } from '../facts/declared.ts';
 import { AGENT_CARD_PATH, type EndpointResult, type Facts } from '../facts/facts.ts';
+import type { ExploredEndpoint, ExploredPart, ExploreReport } from '../shapes/explore.ts';
 import type { ReportSource, CheckCategory } from '../shapes/values.ts';
 import type { HealthReport, Check } from '../shapes/health.ts';
 import { type Manifest, DEFAULT_PATHS } from '../manifest/manifest.ts';
 import { declaredNotChecked } from './declared-not-checked.ts';
 
-/** `GET /explore`: the parts of the agent and the state of each part. null: not known. */
-export interface ExploreReport {
-  source: ReportSource;
-  model: { provider: string; id: string; reachable: boolean | null; latencyMs: number | null };
-  tools: { name: string; declared: boolean; registered: boolean | null }[];
-  memory: { backend: string | null; reachable: boolean | null };
-  services: ExploredPart[];
-  mcpServers: ExploredPart[];
-  /** The responses of the agent's own port; null: not probed. */
-  endpoints: Record<'health' | 'capabilities' | 'agentCard', ExploredEndpoint | null>;
-  /** Number of declared guardrails. */
-  guardrails: { input: number; output: number };
-  /** Manifest paths that are recorded but cannot be checked. */
-  declaredNotChecked: string[];
-}
-
-export interface ExploredPart {
-  name: string;
-  reachable: boolean | null;
-  latencyMs: number | null;
-}
-
-export interface ExploredEndpoint {
-  /** The path that was probed. */
-  path: string;
-  /** null: no HTTP response. */
-  status: number | null;
-  latencyMs: number | null;
-  /** Why the declared path was not probed, or why the response is not a capability card. */
-  note?: string;
-}
-
 type ExploredFacts = Pick<Facts, 'health' | 'capabilities' | 'agentCard' | 'egress'>;
 
-/** Builds the explore report from the manifest, the checks and the endpoint probes. */
+/** Builds the explore report from the manifest, the checks and the endpoint probes. null: not known. */
 export function exploreOf(
   manifest: Manifest,
   health: HealthReport,
   source: ReportSource,
   facts: ExploredFacts,
-): ExploreReport {
+): Omit<ExploreReport, 'egress'> {
   const { spec } = manifest;
   const { model, memory } = spec;
   const found = health.checks.find((check) => check.id === modelCheckId(model));

@@ -1,13 +1,5 @@
 import type { EgressFacts } from '../facts/egress-facts.ts';
-import type { CensusState, UnseenEgress } from '../shapes/egress.ts';
-
-/** State and findings of the census, in `/gap` and `/explore`. */
-export interface CensusReport extends CensusState {
-  /** The newest first; null: the census does not run. */
-  unseenEgress: readonly UnseenEgress[] | null;
-  /** Number of connections whose address was not seen; null: the census does not run. */
-  unexplainedOpens: number | null;
-}
+import type { CensusReport, CensusState } from '../shapes/egress.ts';
 
 export function censusReportOf(census: CensusState, egress: EgressFacts | null | undefined): CensusReport {
   const { unseenEgress = null, unexplainedOpens = null } = egress?.census ?? {};

@@ -1,4 +1,5 @@
 import type { MatrixRow } from '../shapes/egress.ts';
+import type { MatrixReport } from '../shapes/explore.ts';
 import { MATRIX_KINDS, type MatrixKind } from '../shapes/values.ts';
 import type { CheckStatus } from '../facts/check.ts';
 import { declaredModelName, modelNamesOf } from '../facts/sightings.ts';
@@ -20,11 +21,6 @@ import type { DeclaredEgress } from './declared.ts';
 import { lanesOfProvider } from './lane-use.ts';
 import { tokensState } from './tokens-state.ts';
 import { stateOf, type Known, type MatrixState } from './matrix-state.ts';
-
-/** `GET /explore?view=matrix`. */
-export interface MatrixReport {
-  rows: MatrixRow[];
-}
 
 /** The facts that the matrix compares. */
 export type MatrixFacts = Pick<Facts, 'agentReport' | 'behavior' | 'egress' | 'reported'>;

@@ -1,10 +1,10 @@
 import type { Facts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import type { AlignmentGap, AlignmentReport } from './gap.ts';
+import type { AlignmentGap, AlignmentReport } from '../shapes/alignment.ts';
 import { findingsOf } from './rules.ts';
 
 /** The same findings as `assess`, as declared versus observed (shape B). No gaps: manifest and running agent match. */
-export function align(manifest: Manifest, facts: Facts): AlignmentReport {
+export function align(manifest: Manifest, facts: Facts): Omit<AlignmentReport, 'source'> {
   const gaps = findingsOf(manifest, facts).map<AlignmentGap>((finding) => ({
     field: finding.field,
     declared: finding.declared,

@@ -1,25 +1,15 @@
 import type { Severity } from '../policy/policy-rule.ts';
+import type { Issue } from '../shapes/gap.ts';
 import type { Check } from '../shapes/health.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import type { AlignmentGap } from './gap.ts';
+import type { AlignmentGap } from '../shapes/alignment.ts';
 
 /** One difference between declared and observed, with the fields of both gap views. */
-export interface Finding {
-  severity: Severity;
-  property: string;
-  description: string;
-  recommendation: string;
+export interface Finding extends Omit<Issue, 'message'>, Omit<AlignmentGap, 'remediation'> {
   source?: 'policy';
   /** Declared, but the agent skips or omits its check. The points of all such findings together are limited. */
   isNotShown?: true;
-  /** Manifest path of the declared value. */
-  field: string;
-  declared: string;
-  observed: string | null;
-  /** What the agent reports; null: nothing. Absent: the rule does not compare reports with observations. */
-  reported?: string | null;
-  evidenceLevel: AlignmentGap['evidenceLevel'];
 }
 
 /** What a rule finds. Default: the rule's own property and recommendation, nothing observed, and evidence level `probed`. */

@@ -81,15 +81,18 @@ export const censusMembers = {
 const census = object('State of the census. Absent: the sender is of an earlier version.', censusMembers);
 export interface CensusState extends TypeOf<typeof census> {}
 
-/** `census` of the reports of a sidecar. */
-export const censusReport = named(
-  'CensusReport',
-  object('State and findings of the census.', {
-    ...censusMembers,
-    unseenEgress: nullable(list('The newest first; null: the census does not run.', unseenEgress)),
-    unexplainedOpens: nullable(count('Connections whose address was not seen; null: as above.')),
-  }),
+const newest: Field<readonly UnseenEgress[] | null> = nullable(
+  list('The newest first; null: the census does not run.', unseenEgress),
 );
+const found = object('State and findings of the census.', {
+  ...censusMembers,
+  unseenEgress: newest,
+  unexplainedOpens: nullable(count('Connections whose address was not seen; null: as above.')),
+});
+
+/** `census` of the reports of a sidecar. */
+export interface CensusReport extends TypeOf<typeof found> {}
+export const censusReport: Field<CensusReport> = named('CensusReport', found);
 
 /** What the lanes and the census observed. */
 export const egressMembers = {

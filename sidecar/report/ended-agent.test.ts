@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { MatrixReport } from '../../core/egress/matrix.ts';
+import type { MatrixReport } from '../../core/shapes/explore.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { post, startTlsVendor, type TlsVendor } from '../../testing/sidecar/egress-rig.ts';

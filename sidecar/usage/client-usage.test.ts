@@ -5,7 +5,7 @@ import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, inflateSync } fr
 import { brotliDecompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import type { MatrixReport } from '../../core/egress/matrix.ts';
+import type { MatrixReport } from '../../core/shapes/explore.ts';
 import type { EvidenceReport } from '../../core/shapes/evidence.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { ask } from '../../testing/sidecar/proxy-rig.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { EgressCall } from '../../core/shapes/egress-call.ts';
-import type { MatrixReport } from '../../core/egress/matrix.ts';
+import type { MatrixReport } from '../../core/shapes/explore.ts';
 import type { MatrixRow } from '../../core/shapes/egress.ts';
 import type { GapReport, Issue } from '../../core/shapes/gap.ts';
 import type { Action, Peer } from '../processes/evasive-agent.ts';

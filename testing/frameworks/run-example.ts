@@ -6,7 +6,7 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { callsOf } from '../../core/behavior/entry-usage.ts';
 import { evidencePercent } from '../../core/evidence/evidence.ts';
 import type { EvidenceReport } from '../../core/shapes/evidence.ts';
-import type { ExploreReport } from '../../core/audit/explore.ts';
+import type { ExploreReport } from '../../core/shapes/explore.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { builtinEngine, policyOf } from '../../core/policy/policy.ts';

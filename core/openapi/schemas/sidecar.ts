@@ -1,9 +1,11 @@
 import { OUTCOMES } from '../../shapes/values.ts';
 import { agentCard } from '../../shapes/agent-card.ts';
+import { alignmentReport } from '../../shapes/alignment.ts';
 import { analysisState } from '../../shapes/analysis-state.ts';
 import { censusReport } from '../../shapes/egress.ts';
 import { egressCall, egressUsage } from '../../shapes/egress-call.ts';
 import { behavioralEvent } from '../../shapes/events.ts';
+import { exploredEndpoint, exploredPart, exploreReport, matrixReport } from '../../shapes/explore.ts';
 import { responseSchemas } from '../../shapes/response.ts';
 import {
   completeEvidence,
@@ -26,11 +28,8 @@ import {
   TIME,
 } from '../../untrusted/json-schema.ts';
 import type { JsonSchema } from '../../untrusted/json-schema.ts';
-import { severity, source } from '../../shapes/gap.ts';
 
 const CALL = { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT, totalTokens: COUNT } as const;
-const LATENCY = orNull(AMOUNT);
-const REACHABLE = { ...orNull(FLAG), description: 'null: unknown.' };
 const STATUS_CODE: JsonSchema = { type: 'integer' };
 const ONLY_TRUE: JsonSchema = { type: 'boolean', const: true };
 
@@ -43,71 +42,6 @@ const HEALTH: Readonly<Record<string, JsonSchema>> = {
     { nonce: TEXT, findings: listOf(ref('OrganisationFinding')) },
   ),
   Drain: closed({ forSeconds: COUNT }),
-};
-
-const GAP: Readonly<Record<string, JsonSchema>> = {
-  AlignmentReport: {
-    description: 'The issues as declared and observed values.',
-    ...closed({
-      source: source.returns,
-      gaps: listOf(
-        closed(
-          {
-            field: { type: 'string', description: 'Manifest path, such as `spec.tools[0].name`.' },
-            declared: TEXT,
-            observed: orNull(TEXT),
-            severity: severity.returns,
-            evidenceLevel: enumOf(['declared', 'probed', 'behavioral']),
-            remediation: TEXT,
-          },
-          {
-            reported: {
-              ...orNull(TEXT),
-              description: 'Only of issues about outgoing calls; null: the agent reports nothing.',
-            },
-          },
-        ),
-      ),
-      summary: closed({ total: COUNT, critical: COUNT, high: COUNT }),
-    }),
-  },
-};
-
-const EXPLORE: Readonly<Record<string, JsonSchema>> = {
-  ExploreReport: {
-    description: 'The parts of the agent and their state.',
-    ...closed({
-      source: source.returns,
-      model: closed({ provider: TEXT, id: TEXT, reachable: REACHABLE, latencyMs: LATENCY }),
-      tools: listOf(closed({ name: TEXT, declared: FLAG, registered: REACHABLE })),
-      memory: closed({ backend: orNull(TEXT), reachable: REACHABLE }),
-      services: listOf(ref('ExploredPart')),
-      mcpServers: listOf(ref('ExploredPart')),
-      endpoints: closed({
-        health: orNull(ref('ExploredEndpoint')),
-        capabilities: orNull(ref('ExploredEndpoint')),
-        agentCard: orNull(ref('ExploredEndpoint')),
-      }),
-      guardrails: closed({ input: COUNT, output: COUNT }),
-      declaredNotChecked: listOf(TEXT),
-      egress: closed(
-        {
-          lanes: listOf(TEXT),
-          notRewritten: listOf(ref('NotRewritten')),
-          census: ref('CensusReport'),
-        },
-        { connect: enumOf(['log', 'deny']) },
-      ),
-    }),
-  },
-  MatrixReport: {
-    description: 'What the manifest declares, what the agent reports, and what lanes and census observed.',
-    ...closed({
-      rows: listOf(ref('MatrixRow')),
-    }),
-  },
-  ExploredPart: closed({ name: TEXT, reachable: REACHABLE, latencyMs: LATENCY }),
-  ExploredEndpoint: closed({ path: TEXT, status: orNull(STATUS_CODE), latencyMs: LATENCY }, { note: TEXT }),
 };
 
 const AUDIT: Readonly<Record<string, JsonSchema>> = {
@@ -170,9 +104,8 @@ const AUDIT: Readonly<Record<string, JsonSchema>> = {
 /** Schemas of the sidecar's responses. */
 export const SIDECAR_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...HEALTH,
-  ...GAP,
-  ...EXPLORE,
   ...AUDIT,
+  ...responseSchemas([alignmentReport, exploreReport, exploredPart, exploredEndpoint, matrixReport]),
   ...responseSchemas([egressCall, egressUsage]),
   ...responseSchemas([agentCard, analysisState, behavioralEvent, readyReport, shownUsageReport]),
   ...responseSchemas([ringUsageReport, completeGap, completeEvidence, censusReport]),
