@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { OutcomeCounts } from '../core/behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../core/shapes/outcomes.ts';
 import { OUTCOMES, type Outcome } from '../core/shapes/values.ts';
 import type { AgentHistory, HistoryPoint, HistoryStep } from '../core/shapes/history.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';

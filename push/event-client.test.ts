@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../core/shapes/events.ts';
 import { EVENT_BATCH_LIMITS, parseEventBatch, type EventBatch } from '../core/shapes/events.ts';
 import { until } from '../testing/time/until.ts';
 import { TestServers } from '../testing/http/sockets.ts';

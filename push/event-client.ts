@@ -1,6 +1,6 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../core/shapes/events.ts';
 import { EVENT_BATCH_LIMITS, parseEventBatch } from '../core/shapes/events.ts';
 import { describeError } from '../core/untrusted/describe-error.ts';
 import type { PushLogger } from './clock.ts';

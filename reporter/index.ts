@@ -6,7 +6,7 @@ export type { PolicyFacts } from './policy-facts.ts';
 export type { GuardrailDetails, HeadWriter, RequestBehavior, ToolDetails } from './request-behavior.ts';
 export type { PolicyOptions } from './settings.ts';
 export type { EventClient, EventCounts } from '../push/event-client.ts';
-export type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
+export type { BehavioralEvent } from '../core/shapes/events.ts';
 export { ManifestInputError, type ManifestInput } from './manifest-input.ts';
 export { PushOptionsError, type PushOptions } from './push-settings.ts';
 export type { JsonResponse } from './handlers.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import express from 'express';
 import fastify from 'fastify';
 import { Hono } from 'hono';
-import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../core/shapes/events.ts';
 import { parseBehaviorHeaders } from '../core/behavior/parse-behavior-headers.ts';
 import { diceOf } from '../testing/random/dice.ts';
 import { SEED } from '../testing/random/seed.ts';

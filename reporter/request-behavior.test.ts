@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../core/shapes/events.ts';
 import { parseBehaviorHeaders } from '../core/behavior/parse-behavior-headers.ts';
 import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './request-behavior.ts';
 

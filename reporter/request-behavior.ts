@@ -1,4 +1,4 @@
-import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../core/shapes/events.ts';
 import {
   CONFIRMED_HEADER,
   GUARDRAILS_HEADER,

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
-import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../core/shapes/events.ts';
 import { followRequests } from './current-request.ts';
 import { createRequestBehaviors } from './request-behaviors.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../core/shapes/audit-entry.ts';
 import type { ShownUsageReport } from '../core/shapes/sidecar-reports.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 import { createReporter, type Manifest, type Reporter, type RequestBehavior } from './index.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../core/shapes/audit-entry.ts';
 import { POLICY_RULES } from '../core/policy/rules.ts';
 import { plainManifest } from '../testing/manifests/plain-manifest.ts';
 import { startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';

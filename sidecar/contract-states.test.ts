@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../core/shapes/audit-entry.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar/sidecar-rig.ts';
 
 /** The contract's tables about audit entries, events and usage. The test names quote the rows of the contract. */

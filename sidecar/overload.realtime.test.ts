@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../core/shapes/audit-entry.ts';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { createMemoryCgroup, type MemoryCgroup } from '../testing/machine/memory-cgroup.ts';

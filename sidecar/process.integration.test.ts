@@ -7,7 +7,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../core/shapes/audit-entry.ts';
 import type { HealthReport } from '../core/shapes/health.ts';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';

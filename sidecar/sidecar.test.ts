@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../core/shapes/audit-entry.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { clockAt } from '../testing/time/fixed-date.ts';
 import { countRequests } from '../testing/http/count-requests.ts';

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../core/shapes/audit-entry.ts';
 import { MODES } from '../testing/sidecar/client-rig.ts';
 import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
 import type { FromAgent, ToAgent } from '../testing/processes/streaming-agent.ts';

@@ -1,4 +1,4 @@
-import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
 import { compliantOf } from '../../core/observation/compliant-of.ts';
 import { conditionOf } from '../../core/observation/condition-of.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';

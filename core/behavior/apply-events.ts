@@ -1,4 +1,5 @@
-import type { AuditEntry, BehavioralEvent } from './audit-entry.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
+import type { BehavioralEvent } from '../shapes/events.ts';
 import { hasBehavior } from './parse-behavior-headers.ts';
 
 /** Maximum events and names per entry, so that one request cannot exhaust the sidecar's memory. Later events still add names. */

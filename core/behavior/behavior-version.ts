@@ -1,4 +1,4 @@
-import type { AuditEntry } from './audit-entry.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
 
 /** The facts known about a request at one point in time. Facts are replaced, never changed in place. */
 export type BehaviorVersion = readonly unknown[];

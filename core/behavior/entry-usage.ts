@@ -1,7 +1,9 @@
-import { LANE_USAGE, type AuditEntry, type BehavioralEvent } from './audit-entry.ts';
+import { LANE_USAGE } from '../shapes/hidden-members.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
+import type { BehavioralEvent } from '../shapes/events.ts';
 import { totalOf } from '../usage/response-usage.ts';
 import type { CallSum, RingUsageReport } from '../shapes/sidecar-reports.ts';
-import type { ModelCall } from '../usage/usage.ts';
+import type { ModelCall } from '../shapes/request-usage.ts';
 import type { ModelUsage } from '../shapes/usage.ts';
 import { addCalls, emptyWindow } from '../usage/usage-window.ts';
 

@@ -1,5 +1,6 @@
-import type { ModelCall } from '../usage/usage.ts';
-import type { AuditEntry, BehavioralEvent } from './audit-entry.ts';
+import type { ModelCall } from '../shapes/request-usage.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
+import type { BehavioralEvent } from '../shapes/events.ts';
 
 /** Bytes of an object with its members, without its strings. */
 const OBJECT_BYTES = 120;

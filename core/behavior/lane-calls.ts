@@ -1,7 +1,8 @@
 import { addTokens } from '../usage/token-counts.ts';
-import type { ModelCall } from '../usage/usage.ts';
+import type { ModelCall } from '../shapes/request-usage.ts';
 import { union } from './apply-events.ts';
-import { LANE_USAGE, type AuditEntry } from './audit-entry.ts';
+import { LANE_USAGE } from '../shapes/hidden-members.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
 import { reportedCallsOf } from './entry-usage.ts';
 
 /** Calls with tokens, and names, that one entry keeps. Tokens of further calls are added to the last one. */

@@ -1,6 +1,6 @@
 import { cut, detached } from '../untrusted/fields.ts';
 import { withoutBlanks } from '../untrusted/http-blanks.ts';
-import type { Behavior } from './audit-entry.ts';
+import type { Behavior } from '../shapes/audit-entry.ts';
 import { MAX_NAME_LENGTH, nameFromHeader } from '../untrusted/reported-name.ts';
 
 /** Response headers that report behavior. The proxy reads and removes them. */

@@ -1,4 +1,4 @@
-import type { AuditEntry } from './audit-entry.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
 import { hasBehavior } from './parse-behavior-headers.ts';
 
 const SAMPLE = 100;

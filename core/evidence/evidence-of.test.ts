@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { anEntry } from '../../testing/fleet/audit-entry.ts';
 import { someEgress } from '../../testing/fleet/egress-facts.ts';
 import { aManifest, NOON } from '../../testing/fleet/facts.ts';
-import type { AuditEntry } from '../behavior/audit-entry.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
 import type { Reach } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';

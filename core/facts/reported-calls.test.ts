@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { REQUESTED_ID, type AuditEntry } from '../behavior/audit-entry.ts';
+import { REQUESTED_ID } from '../shapes/hidden-members.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
 import { anEntry } from '../../testing/fleet/audit-entry.ts';
 import { addCalls, emptyWindow } from '../usage/usage-window.ts';
 import { reportedCallsIn, reportedCountsOf } from './reported-calls.ts';

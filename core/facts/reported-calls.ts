@@ -1,7 +1,8 @@
 import type { ReportedCalls } from './egress-facts.ts';
-import { REQUESTED_MODEL } from '../usage/usage.ts';
+import { REQUESTED_MODEL } from '../shapes/hidden-members.ts';
 import type { UsageWindow } from '../shapes/usage.ts';
-import { REQUESTED_ID, type AuditEntry } from '../behavior/audit-entry.ts';
+import { REQUESTED_ID } from '../shapes/hidden-members.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
 import { reportedCallsOf } from '../behavior/entry-usage.ts';
 
 /** The tools and models that the agent itself reports in the entries of the audit ring. */

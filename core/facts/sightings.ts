@@ -1,6 +1,6 @@
-import { REQUESTED_MODEL } from '../usage/usage.ts';
+import { REQUESTED_MODEL } from '../shapes/hidden-members.ts';
 import type { Check } from '../shapes/health.ts';
-import type { AuditEntry, Behavior } from '../behavior/audit-entry.ts';
+import type { AuditEntry, Behavior } from '../shapes/audit-entry.ts';
 import { reportedName } from '../untrusted/reported-name.ts';
 import type { Facts } from './facts.ts';
 

@@ -1,6 +1,6 @@
 import { RULE_IDS } from '../audit/rules.ts';
 import type { EvaluatedSuppression } from '../shapes/audit.ts';
-import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../shapes/outcomes.ts';
 import { itemText } from '../evidence/evidence.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import { isVerified } from '../gap/gap.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import fc, { runs } from '../../testing/random/properties.ts';
-import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../shapes/outcomes.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';

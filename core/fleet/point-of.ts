@@ -1,4 +1,4 @@
-import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../shapes/outcomes.ts';
 import { OUTCOMES } from '../shapes/values.ts';
 import { gradeOf } from '../shapes/grade.ts';
 import { FORGET_MS } from '../observation/merge-heartbeat.ts';

@@ -1,4 +1,4 @@
-import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../shapes/outcomes.ts';
 import { OUTCOMES } from '../shapes/values.ts';
 import type { Grade, Phase } from '../shapes/values.ts';
 import { DEFAULT_COMPLIANT_EVIDENCE } from '../evidence/evidence.ts';

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { TRACE_ID } from '../../testing/sidecar/otlp-export.ts';
-import type { BehavioralEvent } from '../behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../shapes/events.ts';
 import { decodeJson } from './decode-json.ts';
 import { decodeProtobuf } from './decode-protobuf.ts';
 import type { OtlpSpan } from './span.ts';

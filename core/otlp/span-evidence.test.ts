@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { REQUESTED_ID } from '../behavior/audit-entry.ts';
+import { REQUESTED_ID } from '../shapes/hidden-members.ts';
 import type { AttributeValue, OtlpSpan } from './span.ts';
 import { evidenceOf } from './span-evidence.ts';
 import { attributesOf, FIELD_ROWS, KIND_ROWS, WANTED_ATTRIBUTES, type SpanKind } from './vocabulary.ts';

@@ -1,4 +1,5 @@
-import { REQUESTED_ID, type BehavioralEvent } from '../behavior/audit-entry.ts';
+import { REQUESTED_ID } from '../shapes/hidden-members.ts';
+import type { BehavioralEvent } from '../shapes/events.ts';
 import { MAX_TOKENS } from '../shapes/tokens.ts';
 import type { AttributeValue, OtlpSpan } from './span.ts';
 import { usageDetailsOf } from './usage-details.ts';

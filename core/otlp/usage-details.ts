@@ -1,5 +1,5 @@
 import { MAX_TOKENS } from '../shapes/tokens.ts';
-import type { TokenCounts } from '../usage/token-counts.ts';
+import type { TokenCounts } from '../shapes/request-usage.ts';
 
 /** An object inside, also one that the limit of a text attribute has cut. */
 const INNER = /\{[^{}]*\}?/g;

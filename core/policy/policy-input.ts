@@ -1,4 +1,5 @@
-import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
+import type { BehavioralEvent } from '../shapes/events.ts';
 import type { UsageTotals } from '../shapes/usage.ts';
 
 /** What an agent does on an egress lane. */

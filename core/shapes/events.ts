@@ -14,6 +14,7 @@ import {
   type Field,
   type Parsed,
 } from './field.ts';
+import type { REQUESTED_ID } from './hidden-members.ts';
 import { list, object, variants, type TypeOf } from './object.ts';
 import { tokenCount } from './tokens.ts';
 
@@ -46,16 +47,16 @@ const memory = {
 
 const source = optional(oneOf('The event was read from an OpenTelemetry span.', ['span']));
 
+const event = variants('What the agent did for a request.', {
+  guardrail: { ...guardrail, source },
+  tool: { ...tool, source },
+  model: { ...model, source },
+  memory: { ...memory, source },
+});
+
 /** An event in the audit ring. Without `source` the agent sent it. */
-export const behavioralEvent = named(
-  'BehavioralEvent',
-  variants('What the agent did for a request.', {
-    guardrail: { ...guardrail, source },
-    tool: { ...tool, source },
-    model: { ...model, source },
-    memory: { ...memory, source },
-  }),
-);
+export type BehavioralEvent = TypeOf<typeof event> & { [REQUESTED_ID]?: string };
+export const behavioralEvent: Field<BehavioralEvent> = named('BehavioralEvent', event);
 
 const batch = object('Events of one request.', {
   requestId: nullable(

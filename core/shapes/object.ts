@@ -153,6 +153,18 @@ export function map<T>(
   );
 }
 
+/** A value of one of two kinds. The errors are those of the second. */
+export function either<A, B>(description: string, first: Field<A>, second: Field<B>): Field<A | B> {
+  return fieldOf<A | B>(
+    (value, path, errors) => {
+      const parsed = first(value, path, []);
+      return parsed === INVALID ? second(value, path, errors) : parsed;
+    },
+    () => ({ description, anyOf: [first.schema, second.schema] }),
+    () => ({ description, anyOf: [first.returns, second.returns] }),
+  );
+}
+
 type VariantOf<V> = { [K in keyof V]: Flat<{ type: K } & ObjectOf<V[K]>> }[keyof V];
 
 /** An object whose member `type` decides its other members. */

@@ -1,6 +1,6 @@
 import { bigCount } from './common.ts';
 import { named } from './field.ts';
-import { object } from './object.ts';
+import { object, type ObjectOf } from './object.ts';
 
 /** Number of requests by outcome. */
 export const outcomeMembers = {
@@ -10,6 +10,7 @@ export const outcomeMembers = {
   notEvaluated: bigCount('Requests without evaluation: no behavior reported, no engine, or mode off.'),
 };
 
+export type OutcomeCounts = ObjectOf<typeof outcomeMembers>;
 export const outcomeCounts = named(
   'OutcomeCounts',
   object('Requests by the result of the policy.', outcomeMembers),

@@ -18,7 +18,7 @@ import {
   type Field,
 } from './field.ts';
 import { amount, count, cutText, score } from './common.ts';
-import { computed, list, object, partial, variants, type TypeOf } from './object.ts';
+import { computed, either, list, object, partial, variants, type TypeOf } from './object.ts';
 import { responseSchemas } from './response.ts';
 
 const read = <T>(field: Field<T>, value: unknown): unknown => {
@@ -143,6 +143,18 @@ test('the type of an object follows from its members', () => {
   const least: TypeOf<typeof shape> = { name: 'x', kind: null };
   expect([read(shape, all), read(shape, { name: 'x' })]).toEqual([all, least]);
   expect(read(object('A part.', partial(shape.members)), { kind: 'b' })).toEqual({ kind: 'b' });
+});
+
+test('a value of one of two kinds is parsed as the first kind that it is', () => {
+  const field = either(
+    'A size or a name.',
+    object('A size.', { size: count('A size.') }),
+    object('A name.', { name: cutText('A name.') }),
+  );
+  expect(
+    [{ size: 1, name: 'a' }, { size: -1, name: 'a' }, { size: -1 }].map((value) => read(field, value)),
+  ).toEqual([{ size: 1 }, { name: 'a' }, ['name: must be a string']]);
+  expect(field.returns['anyOf']).toHaveLength(2);
 });
 
 describe('an object with variants', () => {

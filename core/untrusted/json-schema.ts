@@ -3,10 +3,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Parts of JSON Schemas. The tables of `core/openapi/schemas/` and the validators are made from them. */
 export const TEXT: JsonSchema = { type: 'string' };
-export const TIME: JsonSchema = { type: 'string', format: 'date-time' };
 export const COUNT: JsonSchema = { type: 'integer', minimum: 0 };
-export const AMOUNT: JsonSchema = { type: 'number', minimum: 0 };
-export const FLAG: JsonSchema = { type: 'boolean' };
 
 type Members = Readonly<Record<string, JsonSchema>>;
 

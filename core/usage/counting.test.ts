@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { anEntry } from '../../testing/fleet/audit-entry.ts';
 import fc from '../../testing/random/properties.ts';
-import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
+import type { AuditEntry } from '../shapes/audit-entry.ts';
+import type { BehavioralEvent } from '../shapes/events.ts';
 import { applyEvents } from '../behavior/apply-events.ts';
 import { addToDay, emptyDay, totalsToday } from './day-totals.ts';
 import { callsOf, lateCallsOf } from '../behavior/entry-usage.ts';
@@ -9,7 +10,7 @@ import { parseUsageReport } from './parse-usage-report.ts';
 import { ringUsageReport } from '../behavior/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from './usage-window.ts';
 import type { CallSum } from '../shapes/sidecar-reports.ts';
-import type { ModelCall } from './usage.ts';
+import type { ModelCall } from '../shapes/request-usage.ts';
 
 const call = (modelId: string, promptTokens: number, completionTokens: number): ModelCall => ({
   modelId,

@@ -6,7 +6,7 @@ import { decodeBody } from '../../sidecar/usage/decode-body.ts';
 import { MAX_READ_BYTES } from './response-form.ts';
 import { requestUsageOf } from './response-usage.ts';
 import { createUsageReader, type UsageHead } from './create-usage-reader.ts';
-import type { RequestUsage } from './usage.ts';
+import type { RequestUsage } from '../shapes/request-usage.ts';
 
 const JSON_HEAD: UsageHead = {
   statusCode: 200,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from '../../testing/random/properties.ts';
 import { requestUsageOf, UsageCollector } from './response-usage.ts';
-import type { RequestUsage } from './usage.ts';
+import type { RequestUsage } from '../shapes/request-usage.ts';
 
 const call = (modelId: string, promptTokens: number, completionTokens: number, totalTokens: number) => ({
   modelId,

@@ -1,12 +1,6 @@
+import type { TokenCounts } from '../shapes/request-usage.ts';
 import { MAX_TOKENS } from '../shapes/tokens.ts';
 import { isRecord, own } from '../untrusted/fields.ts';
-
-/** Token counts of one or more model calls. */
-export interface TokenCounts {
-  promptTokens: number;
-  completionTokens: number;
-  totalTokens: number;
-}
 
 export const NO_TOKENS: Readonly<TokenCounts> = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
 

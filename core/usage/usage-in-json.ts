@@ -1,7 +1,8 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
 import { ABOUT, idOf, IDS, MAX_NAME, modelOf, MODELS, runOf } from './call-names.ts';
 import { isFinished, isModelResponse, isToolResult } from './model-responses.ts';
-import { countsOf, type SentCounts, type TokenCounts } from './token-counts.ts';
+import { countsOf, type SentCounts } from './token-counts.ts';
+import type { TokenCounts } from '../shapes/request-usage.ts';
 
 /** Information about one model call found in one JSON value. */
 export interface Finding {

@@ -1,5 +1,5 @@
 import { addTokens, NO_TOKENS } from './token-counts.ts';
-import type { ModelCall } from './usage.ts';
+import type { ModelCall } from '../shapes/request-usage.ts';
 import type { ModelUsage, UsageWindow } from '../shapes/usage.ts';
 
 /**

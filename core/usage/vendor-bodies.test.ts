@@ -6,7 +6,7 @@ import { createLineFrames, createSseFrames } from '../egress/sse-frames.ts';
 import { WIRE_OF } from '../egress/wires/wire-of.ts';
 import { requestUsageOf } from './response-usage.ts';
 import { createUsageReader } from './create-usage-reader.ts';
-import type { RequestUsage } from './usage.ts';
+import type { RequestUsage } from '../shapes/request-usage.ts';
 
 /** A JSON document, or the events or lines of a stream. */
 type Body = object | readonly object[];

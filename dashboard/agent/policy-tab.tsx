@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
 import { OUTCOMES, type Outcome } from '../../core/shapes/values.ts';
 import { formatNumber, formatPercent, NO_VALUE } from '../format.ts';
 import { Card } from '../parts/card.tsx';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { BehavioralEvent } from '../../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../../core/shapes/events.ts';
 import type { EventBatch } from '../../core/shapes/events.ts';
 import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { BehavioralEvent } from '../../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../../core/shapes/events.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { PolicyDeniedError } from '../policy-check.ts';
 import { createReporter } from '../reporter.ts';

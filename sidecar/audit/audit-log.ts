@@ -1,4 +1,6 @@
-import type { AuditEntry, BehavioralEvent, OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
+import type { BehavioralEvent } from '../../core/shapes/events.ts';
+import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
 import type { EventBatch } from '../../core/shapes/events.ts';
 import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import { sightingsIn } from '../../core/facts/sightings.ts';
@@ -23,7 +25,7 @@ import { addLaneCall, type FinishedLaneCall } from '../../core/behavior/lane-cal
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
 import { cut, detached } from '../../core/untrusted/fields.ts';
 import type { CallSum } from '../../core/shapes/sidecar-reports.ts';
-import type { ModelCall } from '../../core/usage/usage.ts';
+import type { ModelCall } from '../../core/shapes/request-usage.ts';
 import type { UsageTotals, UsageWindow } from '../../core/shapes/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { EventMemory } from './event-memory.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { BehavioralEvent } from '../../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../../core/shapes/events.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { AuditLog } from './audit-log.ts';
 import { MAX_ENTRY_BYTES } from './event-memory.ts';

@@ -1,4 +1,5 @@
-import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
+import type { BehavioralEvent } from '../../core/shapes/events.ts';
 import {
   detailBytes,
   estimatedEventBytes,

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 
 /** One change of an entry. */
 export interface JournalRecord {

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { comparedTokensIn } from '../../core/behavior/lane-calls.ts';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';
-import type { ModelCall } from '../../core/usage/usage.ts';
+import type { ModelCall } from '../../core/shapes/request-usage.ts';
 import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
 import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { AuditLog } from './audit-log.ts';

@@ -1,6 +1,6 @@
 import { callsBeyond } from '../../core/behavior/entry-usage.ts';
 import { addTokens, NO_TOKENS } from '../../core/usage/token-counts.ts';
-import type { ModelCall } from '../../core/usage/usage.ts';
+import type { ModelCall } from '../../core/shapes/request-usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
 /** How long after a call its agent may report it, in milliseconds: exporters of spans send batches. */

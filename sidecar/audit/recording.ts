@@ -1,5 +1,5 @@
 import { applyEvents, union } from '../../core/behavior/apply-events.ts';
-import type { AuditEntry, UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry, UpstreamFailureKind } from '../../core/shapes/audit-entry.ts';
 import type { Outcome } from '../../core/shapes/values.ts';
 import type { EventBatch } from '../../core/shapes/events.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
@@ -8,7 +8,8 @@ import { createUsageReader, type UsageHead, type UsageReader } from '../../core/
 import type { RequestContent } from '../../core/usage/request-content.ts';
 import type { DeclaredApi } from '../../core/usage/usage-scope.ts';
 import { lateCallsOf } from '../../core/behavior/entry-usage.ts';
-import type { ModelCall, ParsedUsage, RequestUsage } from '../../core/usage/usage.ts';
+import type { ModelCall, RequestUsage } from '../../core/shapes/request-usage.ts';
+import type { ParsedUsage } from '../../core/usage/usage.ts';
 import { decodeBody } from '../usage/decode-body.ts';
 
 /** The parts of the response head that are recorded. */

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 
 /** The fields of an entry that are known when the request arrives. */
 type NewEntry = Pick<AuditEntry, 'requestId' | 'timestamp' | 'method' | 'path' | 'bytesIn' | 'bytesOut'>;

@@ -21,7 +21,7 @@ import {
 import { jsonRpcHandler, restHandler, UserBuilder } from '@a2a-js/sdk/server/express';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import express from 'express';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import type { Api } from '../../core/manifest/manifest.ts';
 import { messageOf, textOf, textPart } from '../../testing/sidecar/a2a-messages.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';

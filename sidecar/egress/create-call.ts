@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import type { EgressUsage } from '../../core/shapes/egress-call.ts';
 import type { ModelUsage, ModelWire, WireName } from '../../core/egress/model-wire.ts';

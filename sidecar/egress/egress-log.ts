@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { OUTCOMES, type Outcome } from '../../core/shapes/values.ts';
 import { comparedTokensIn } from '../../core/behavior/lane-calls.ts';
 import type { EgressCall, EgressUsage } from '../../core/shapes/egress-call.ts';
@@ -8,7 +8,7 @@ import type { Lane } from '../../core/egress/lanes.ts';
 import { sightingsOfLaneCall } from '../../core/facts/sightings.ts';
 import type { EgressFacts, McpServerFacts } from '../../core/facts/egress-facts.ts';
 import { cut, detached } from '../../core/untrusted/fields.ts';
-import type { ModelCall } from '../../core/usage/usage.ts';
+import type { ModelCall } from '../../core/shapes/request-usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { ConnectCall } from './connect-lane.ts';

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import type { LaneRoutes } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { Clock } from '../../runtime/clock.ts';

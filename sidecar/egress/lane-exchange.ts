@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { withViolations } from '../policy/violation-response.ts';
 import type { HeaderList } from '../proxy/headers.ts';
 import type { ClientBody } from '../proxy/client-message.ts';

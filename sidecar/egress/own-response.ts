@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
+import type { UpstreamFailureKind } from '../../core/shapes/audit-entry.ts';
 import { FAILURE_BODIES, type LaneFailure } from '../../core/egress/failure-bodies.ts';
 import { familyOf, type Lane } from '../../core/egress/lanes.ts';
 import { withViolations } from '../policy/violation-response.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import type { EgressCall } from '../../core/shapes/egress-call.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';

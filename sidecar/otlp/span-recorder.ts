@@ -1,4 +1,4 @@
-import type { BehavioralEvent } from '../../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../../core/shapes/events.ts';
 import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { OtlpSpan } from '../../core/otlp/span.ts';
 import { evidenceOf, type SpanEvidence } from '../../core/otlp/span-evidence.ts';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { inEachSetting, KEEPS, type Setting } from '../../testing/sidecar/client-rig.ts';
 import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { ask } from '../../testing/sidecar/proxy-rig.ts';

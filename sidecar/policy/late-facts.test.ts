@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import type { PolicyResult } from '../../core/policy/engine.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { evaluate, policyOf } from '../../core/policy/policy.ts';

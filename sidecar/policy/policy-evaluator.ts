@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { hasBehavior, reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { PolicyFacts } from '../../core/facts/facts.ts';

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
 import { startFakeEngine, type FakeEngine } from '../../testing/sidecar/fake-engine.ts';
 import { holdTimers } from '../../testing/time/held-timers.ts';

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { DENIAL, inEachSetting, type ClientRig } from '../../testing/sidecar/client-rig.ts';
 import { askRaw } from '../../testing/sidecar/proxy-rig.ts';
 

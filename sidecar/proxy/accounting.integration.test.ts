@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
 import { diceOf } from '../../testing/random/dice.ts';
 import { openEventStream, type EventStream } from '../../testing/http/event-stream.ts';

@@ -2,7 +2,7 @@ import { request as httpRequest, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { fullListener } from '../../testing/http/full-listener.ts';
 import { holdTimers } from '../../testing/time/held-timers.ts';
 import {

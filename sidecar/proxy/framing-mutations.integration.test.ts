@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { whyNoDebianServers } from '../../testing/machine/debian-server.ts';
 import * as attacks from '../../testing/http/framing-attacks.ts';
 import { startNginxAgent, type NginxAgent, type NginxRequest } from '../../testing/sidecar/nginx-agent.ts';

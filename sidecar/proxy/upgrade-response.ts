@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
-import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
+import type { UpstreamFailureKind } from '../../core/shapes/audit-entry.ts';
 import type { Decision } from '../../core/policy/decision.ts';
 import type { Recording } from '../audit/recording.ts';
 import { respondViolation, withViolations } from '../policy/violation-response.ts';

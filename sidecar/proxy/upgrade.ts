@@ -2,7 +2,7 @@ import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as TlsAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
+import type { UpstreamFailureKind } from '../../core/shapes/audit-entry.ts';
 import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import { agentRequest } from './agent-request.ts';
 import { frame } from './framing.ts';

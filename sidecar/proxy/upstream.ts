@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { SecureContext } from 'node:tls';
-import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
+import type { UpstreamFailureKind } from '../../core/shapes/audit-entry.ts';
 import type { HeaderList } from './headers.ts';
 
 /** One request to the agent. */

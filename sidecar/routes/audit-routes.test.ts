@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { EVENT_BATCH_LIMITS } from '../../core/shapes/events.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 

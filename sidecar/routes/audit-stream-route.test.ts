@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { EventSource } from 'undici';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { openEventStream, type EventStream } from '../../testing/http/event-stream.ts';
 import { holdTimers } from '../../testing/time/held-timers.ts';
 import { ManualClock } from '../../testing/time/manual-clock.ts';

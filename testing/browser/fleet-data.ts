@@ -1,5 +1,5 @@
 import type { EvaluatedSuppression } from '../../core/shapes/audit.ts';
-import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
 import type { EvidenceItem, EvidenceReport } from '../../core/shapes/evidence.ts';
 import type { CheckStatus } from '../../core/facts/check.ts';
 import type { CheckCategory, ItemKind } from '../../core/shapes/values.ts';

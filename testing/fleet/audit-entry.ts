@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 
 /** A completed entry of a chat request without reported behavior. */
 export function anEntry(overrides: Partial<AuditEntry> = {}): AuditEntry {

@@ -5,7 +5,7 @@ import { addAction, MAX_ACTIONS, MAX_WRONG_KEYS } from '../../control-plane/stor
 import { expireHistory, recordHistory } from '../../control-plane/stores/sql/history-tables.ts';
 import type { SqlDatabase } from '../../control-plane/stores/sql/sql-database.ts';
 import type { AgentKey, AgentRecord, Store } from '../../control-plane/stores/store.ts';
-import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
 import { gradeOf } from '../../core/shapes/grade.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import type { FleetPoint, HistoryPoint, HistoryStep } from '../../core/shapes/history.ts';

@@ -2,7 +2,7 @@
 // project in `make test`, all in `make soak`.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateFramework } from '../../cli/generate/framework.ts';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FRAMEWORK_PROJECTS } from '../../authoring/scaffold/framework-projects.ts';

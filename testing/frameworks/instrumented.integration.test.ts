@@ -1,7 +1,8 @@
 // Tests the OTLP receiver with real instrumentation packages. The response of the agents shows no token and no tool, so everything
 // that the sidecar knows comes from their spans.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
+import type { BehavioralEvent } from '../../core/shapes/events.ts';
 import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { manifestText, startSidecarRig } from '../sidecar/sidecar-rig.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { callsOf } from '../../core/behavior/entry-usage.ts';
 import { evidencePercent } from '../../core/evidence/evidence.ts';
 import type { EvidenceReport } from '../../core/shapes/evidence.ts';

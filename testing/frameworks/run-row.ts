@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { callsOf, callsWithoutUsageOf } from '../../core/behavior/entry-usage.ts';
 import { totalOf } from '../../core/usage/response-usage.ts';
 import type { RingUsageReport } from '../../core/shapes/sidecar-reports.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe } from '@jest/globals';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { startOpa, whyNoOpa, writePolicy, type Opa } from './opa.ts';
 import { manifestText, startSidecarRig } from './sidecar-rig.ts';
 

@@ -1,4 +1,4 @@
-import type { BehavioralEvent } from '../../core/behavior/audit-entry.ts';
+import type { BehavioralEvent } from '../../core/shapes/events.ts';
 import type { Manifest, Tool } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { egressInputOf, type EgressQuery } from '../../core/policy/egress-input.ts';

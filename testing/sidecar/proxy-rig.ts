@@ -13,7 +13,7 @@ import {
   type Socket,
 } from 'node:net';
 import { createSecureContext, createServer as createTlsServer } from 'node:tls';
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
