@@ -19,19 +19,27 @@ import { outcomeCounts } from '../shapes/outcomes.ts';
 import { agentKey } from '../shapes/registration.ts';
 import { responseSchemas } from '../shapes/response.ts';
 import { storedEgress, storedGap, storedHealth, storedUsage } from '../shapes/stored.ts';
-import type { JsonSchema } from '../untrusted/json-schema.ts';
+import { ref, type JsonSchema } from '../untrusted/json-schema.ts';
 import { COMMON_SCHEMAS } from './schemas/common.ts';
 import { REPORT_SHAPES } from './schemas/reports.ts';
 import { RULE_SCHEMAS } from './schemas/rules.ts';
 import { SIDECAR_SCHEMAS } from './schemas/sidecar.ts';
-import { STREAM_SCHEMAS } from './schemas/stream.ts';
+
+/** Server-sent events, which no shape describes. */
+const FleetStream: JsonSchema = {
+  description:
+    'Server-sent events: `ready` with an empty object, then `agents` with the data of `contentSchema`. Lines that start with a colon are comments.',
+  type: 'string',
+  contentMediaType: 'text/event-stream',
+  contentSchema: ref('FleetEvent'),
+};
 
 /** The tables of schemas. Each name is in one table. */
 export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   COMMON_SCHEMAS,
   SIDECAR_SCHEMAS,
   RULE_SCHEMAS,
-  STREAM_SCHEMAS,
+  { FleetStream },
   responseSchemas([...REPORT_SHAPES, outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
   responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),

@@ -1,3 +1,5 @@
+import type { FieldError } from '../../core/untrusted/fields.ts';
+
 export type ApiErrorKind =
   | 'wrong-key'
   | 'no-key'
@@ -13,11 +15,6 @@ export type ApiErrorKind =
   | 'offline'
   | 'server';
 
-export interface InvalidField {
-  path: string;
-  message: string;
-}
-
 /** A request that failed. */
 export class ApiError extends Error {
   readonly kind: ApiErrorKind;
@@ -26,12 +23,12 @@ export class ApiError extends Error {
   /** The reason, as the server gives it. */
   readonly detail: string;
   /** The invalid members of the request. */
-  readonly errors: readonly InvalidField[];
+  readonly errors: readonly FieldError[];
 
   constructor(
     kind: ApiErrorKind,
     detail: string,
-    more: { status?: number; errors?: readonly InvalidField[]; cause?: unknown } = {},
+    more: { status?: number; errors?: readonly FieldError[]; cause?: unknown } = {},
   ) {
     super(detail, { cause: more.cause });
     this.name = 'ApiError';
@@ -60,7 +57,7 @@ export function errorOf(status: number, body: string): ApiError {
   const problem = parsed(body);
   const detail =
     typeof problem['detail'] === 'string' ? problem['detail'] : `the server returned status ${status}`;
-  const errors = Array.isArray(problem['errors']) ? problem['errors'].filter(isInvalidField) : [];
+  const errors = Array.isArray(problem['errors']) ? problem['errors'].filter(isFieldError) : [];
   return new ApiError(isDisabled(status, detail) ? 'disabled' : (KINDS[status] ?? 'server'), detail, {
     status,
     errors,
@@ -81,7 +78,7 @@ function parsed(body: string): Record<string, unknown> {
   }
 }
 
-function isInvalidField(value: unknown): value is InvalidField {
+function isFieldError(value: unknown): value is FieldError {
   if (typeof value !== 'object' || value === null) return false;
   const { path, message } = value as Partial<Record<string, unknown>>;
   return typeof path === 'string' && typeof message === 'string';
