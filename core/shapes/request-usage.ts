@@ -17,14 +17,14 @@ export interface ModelCall extends TypeOf<typeof callMembers> {
 const modelCall: Field<ModelCall> = callMembers;
 const calls: Field<readonly ModelCall[]> = list('Present if there are several calls.', modelCall);
 
-const answerUsage = object('Sum over the calls of the response.', {
+const responseUsage = object('Sum over the calls of the response.', {
   ...callMembers.members,
   calls: optional(calls),
   callsWithoutUsage: optional(count('Number of calls without usage; absent: there are none.')),
 });
 
 /** Usage of one response, summed over its calls. */
-export interface ResponseUsage extends TypeOf<typeof answerUsage> {
+export interface ResponseUsage extends TypeOf<typeof responseUsage> {
   [REQUESTED_MODEL]?: true;
 }
 
@@ -34,5 +34,5 @@ const unknown = object('The usage is not known.', { unavailable: text('Why.') })
 export type RequestUsage = ResponseUsage | TypeOf<typeof unknown>;
 export const requestUsage: Field<RequestUsage> = named(
   'RequestUsage',
-  either('Usage of one request, or why it is unknown.', answerUsage, unknown),
+  either('Usage of one request, or why it is unknown.', responseUsage, unknown),
 );
