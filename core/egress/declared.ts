@@ -164,9 +164,9 @@ function hostsOf(manifest: Manifest): HostPatterns {
   const unresolved: string[] = [];
   for (const { path, value, type } of addressesOf(manifest)) {
     if (FILE.test(value)) continue;
-    const found = referenceOf(value) === null ? hostIn(value, type) : null;
+    const found = referenceOf(value) !== null || LOOKED_UP.test(value) ? null : hostsIn(value, type);
     if (found === null) unresolved.push(path);
-    else exact.add(hostName(found));
+    else for (const host of found) exact.add(hostName(host));
   }
   for (const { path, provider } of vendorsOf(manifest)) {
     const { baseUrl } = modelVendorOf(provider).vendor;
@@ -183,13 +183,26 @@ export function listedHostsOf({ spec: { egress } }: Manifest): { exact: Set<stri
   return { exact: new Set(patterns.filter((host) => !host.startsWith('*.'))), domains };
 }
 
-/** A URL without a host, such as `sqlite:///data.db`. */
-export const FILE = /^[a-z][a-z0-9+.-]*:\/\/\//i;
+/** A path, or a URL without a host, such as `sqlite:///data.db`. Clients find a host in `https:///host`, and in PostgreSQL's query. */
+export const FILE = /^(?:(?!(?:https?|wss?):)[a-z][a-z0-9+.-]*:\/\/\/(?!.*[?&]host)|\.{0,2}\/(?!\/))/i;
 
-/** The host of an address; null: it cannot be read. */
-export function hostIn(address: string, type: string | undefined): string | null {
+/** A name whose hosts are in DNS. */
+const LOOKED_UP = /^[a-z0-9.-]+\+srv:/i;
+const AUTHORITY = /:\/\/([^/?#]*)/;
+/** Clients read these in different ways. */
+const AMBIGUOUS = /[\\\s]/;
+
+/** The hosts of an address, which may list several; null: one cannot be read. */
+export function hostsIn(address: string, type: string | undefined): string[] | null {
+  const text = address.trim();
+  const [, authority] = AUTHORITY.exec(text) ?? [];
+  const listed = authority === undefined ? text : authority.slice(authority.lastIndexOf('@') + 1);
+  if (AMBIGUOUS.test(text) || listed.includes('%')) return null;
   // The port does not matter here, so that a host without a known port has one.
-  return (parseAddress(address, type) ?? parseAddress(address, 'https'))?.host ?? null;
+  const hosts = listed
+    .split(',')
+    .map((each) => (parseAddress(each, type) ?? parseAddress(each, 'https'))?.host);
+  return hosts.every((host) => host !== undefined) ? hosts : null;
 }
 
 function vendorsOf({ spec: { model } }: Manifest): { path: string; provider: string }[] {

@@ -1,4 +1,4 @@
-import { addressesOf, FILE, hostIn } from '../egress/declared.ts';
+import { addressesOf, FILE, hostsIn } from '../egress/declared.ts';
 import { hasExpired } from '../evidence/proof-expiry.ts';
 import type { Manifest, Tool } from '../manifest/manifest.ts';
 import { referenceOf } from '../manifest/references.ts';
@@ -46,11 +46,11 @@ export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K
     places: [...OF_MANIFEST, 'lanes'],
     find({ allowed }, { manifest }) {
       const { hosts, unknown } = hostsOf(manifest);
-      const problems = hosts.flatMap(({ path, name }) =>
-        allowsHost(allowed, name)
-          ? []
-          : [{ path, message: `host ${name} is not one of ${allowed.join(', ')}` }],
-      );
+      const problems = hosts.flatMap(({ path, name }) => {
+        if (name === UNREADABLE) return [{ path, message: 'the host of the address cannot be read' }];
+        const message = `host ${name} is not one of ${allowed.join(', ')}`;
+        return allowsHost(allowed, name) ? [] : [{ path, message }];
+      });
       if (problems.length > 0 || unknown.length === 0) return problems;
       return { notJudged: `the hosts of ${unknown.join(', ')} are not in the manifest` };
     },
@@ -216,15 +216,17 @@ export const mcpServersOf = ({ spec: { mcp } }: Manifest): ReadonlySet<string> =
 const isHarmless = ({ annotations }: Tool): boolean =>
   annotations?.readOnlyHint === true || annotations?.destructiveHint === false;
 
+/** The name of a host that cannot be read. */
+const UNREADABLE = '';
+
 /** Hosts of the manifest by path, without those that follow from the model's vendor, and the paths whose host is not known. */
 function hostsOf(manifest: Manifest): { hosts: NameAt[]; unknown: string[] } {
   const hosts = listed('spec.egress.hosts', manifest.spec.egress?.hosts);
   const unknown: string[] = [];
   for (const { path, value, type } of addressesOf(manifest)) {
     if (FILE.test(value)) continue;
-    const host = referenceOf(value) === null ? hostIn(value, type) : null;
-    if (host === null) unknown.push(path);
-    else hosts.push({ path, name: host });
+    if (referenceOf(value) !== null) unknown.push(path);
+    else for (const name of hostsIn(value, type) ?? [UNREADABLE]) hosts.push({ path, name });
   }
   return { hosts, unknown };
 }

@@ -5,6 +5,7 @@ import fc from '../../testing/random/properties.ts';
 import { directiveOf, organisationDenials } from './directive.ts';
 import type { AgentPolicy, Subject } from './finding.ts';
 import { expressionsFor, isDenied, judge } from './judge.ts';
+import { toolProblem } from './names.ts';
 import { parsePolicy } from './parse-policy.ts';
 
 const AT = new Date('2026-11-28T12:00:00Z');
@@ -41,6 +42,15 @@ const textsOf = (policy: AgentPolicy, subject: Subject): string[] =>
 
 const tool = (name: string, annotations?: object) => ({ name, ...(annotations && { annotations }) });
 
+/** An address of a service, and why it breaks a rule of hosts; null: it does not. */
+const hostRows = (rows: [string, string | null][]): [string, object, object, string[]][] =>
+  rows.map(([address, problem]) => [
+    `a host in ${address}`,
+    { hosts: { allowed: ['*.example.com'] } },
+    { requires: { services: [{ name: 'cache', address }] } },
+    problem === null ? [] : [`spec.requires.services[0].address: ${problem}`],
+  ]);
+
 /** Check, manifest, findings. */
 const OF_MANIFEST: [string, object, object, string[]][] = [
   ['the declared model', { models: { allowed: ['openai/gpt-4o*'] } }, {}, []],
@@ -63,6 +73,21 @@ const OF_MANIFEST: [string, object, object, string[]][] = [
       },
     },
     ['spec.model.fallback.id: model anthropic/claude is not one of openai/*'],
+  ],
+  [
+    'a model of another maker with the client of an allowed one',
+    { models: { allowed: ['openai/*'] } },
+    { model: { provider: 'openai', id: 'litellm/Anthropic/claude', apiKey: '$env:KEY' } },
+    ['spec.model.id: model openai/litellm/Anthropic/claude is not one of openai/*'],
+  ],
+  [
+    'a model of another maker at a gateway that is allowed',
+    { models: { allowed: ['openrouter/*', 'corp/*'] } },
+    {
+      model: { provider: 'openrouter', id: 'anthropic/claude', apiKey: '$env:KEY' },
+      egress: { models: ['mistral/small'] },
+    },
+    [],
   ],
   [
     'further models, which are of a declared vendor',
@@ -110,6 +135,22 @@ const OF_MANIFEST: [string, object, object, string[]][] = [
       'spec.requires.services[0].address: host cache.internal is not one of *.example.com',
     ],
   ],
+  ...hostRows([
+    [
+      'redis://cache.example.com,evil.example.org:6379/0',
+      'host evil.example.org is not one of *.example.com',
+    ],
+    ['mongodb+srv://user:word@evil.example.org/db', 'host evil.example.org is not one of *.example.com'],
+    ['other://evil.example.org/x', 'host evil.example.org is not one of *.example.com'],
+    ['https:///evil.example.org/x', 'the host of the address cannot be read'],
+    ['https://cache.example.com\\@evil.example.org', 'the host of the address cannot be read'],
+    ['https://evil.example.org#.example.com', 'host evil.example.org is not one of *.example.com'],
+    ['https://user@cache.example.com@evil.example.org', 'host evil.example.org is not one of *.example.com'],
+    ['postgres:///db?host=evil.example.org', 'the host of the address cannot be read'],
+    ['postgres://evil.example.org%2Ccache.example.com/db', 'the host of the address cannot be read'],
+    ['sqlite:///data.db', null],
+    ['postgres://user:a%40b@one.example.com:1,two.example.com:2/db', null],
+  ]),
   [
     'loopback hosts',
     { hosts: { allowed: ['*.example.com'] } },
@@ -344,6 +385,23 @@ describe('a policy applies', () => {
   ])('except an exception %s', (_, spec, change, expected) => {
     expect(applies(spec, change)).toBe(expected);
   });
+});
+
+test('a long name of a tool takes no longer than its length', () => {
+  const name = '_'.repeat(60_000);
+  const subject = subjectOf({
+    tools: [tool(name), tool(`mcp__${name}`)],
+    mcp: { servers: [{ name: name.slice(1), command: 'x' }] },
+  });
+  const rules = Array.from({ length: 50 }, (_, id) => ({
+    ...{ id: `r${id}`, action: 'Deny', tools: { forbidden: ['shell*'] } },
+  }));
+  let compared = 0;
+  const counted = new Set(['_']);
+  counted.has = (server) => ((compared += server.length), false);
+  expect(judge([policyOf({ rules })], subject).findings).toEqual([]);
+  expect(toolProblem({ forbidden: ['shell*'] }, name, { servers: counted })).toBeNull();
+  expect(compared).toBeLessThan(100);
 });
 
 describe('an expression', () => {

@@ -1,18 +1,34 @@
 import { hostName, SEPARATORS } from '../egress/declared.ts';
 import { modelNamesOf } from '../facts/sightings.ts';
-import { vendorNameOf } from '../vendors/vendors.ts';
+import { vendorNameOf, type VendorName } from '../vendors/vendors.ts';
 import { covers, matches, matchesSome } from './pattern.ts';
 
 /** How models, tools and hosts are compared with patterns. The manifest, the observation and the calls on lanes use the same. */
 
+/** Vendors whose APIs have only models of their own. */
+const MAKERS: ReadonlySet<string> = new Set<VendorName>([
+  ...(['openai', 'anthropic', 'google', 'mistral', 'cohere', 'deepseek', 'xai'] as const),
+]);
+
+/** Whether the path in front of a model's id, which gateways add, names another maker than this vendor. */
+function isOfAnother(vendor: string, id: string): boolean {
+  const makers = id
+    .split('/')
+    .slice(0, -1)
+    .map(vendorNameOf)
+    .filter((name) => MAKERS.has(name));
+  return MAKERS.has(vendor) && makers.length > 0 && !makers.includes(vendor);
+}
+
 /**
  * Whether a pattern allows a model of one of these vendors. The id counts in any case, with and without its date and the path of a gateway.
- * A pattern without a slash is compared with the id alone.
+ * A pattern without a slash is compared with the id alone. `anthropic/claude` is not a model of OpenAI, also if its client is.
  */
 export function allowsModel(allowed: readonly string[], vendors: readonly string[], id: string): boolean {
   const lower = id.toWellFormed().toLowerCase();
   const ids = [...new Set([lower, ...modelNamesOf(id.toWellFormed())])];
-  const withVendor = vendors.flatMap((vendor) =>
+  const ofVendors = vendors.filter((vendor) => !isOfAnother(vendorNameOf(vendor), lower));
+  const withVendor = ofVendors.flatMap((vendor) =>
     [...new Set([vendor.toLowerCase(), vendorNameOf(vendor)])].flatMap((name) =>
       ids.map((each) => `${name}/${each}`),
     ),
@@ -21,11 +37,20 @@ export function allowsModel(allowed: readonly string[], vendors: readonly string
   return allowed.some((pattern) => names.some((name) => matches(pattern.toLowerCase(), name)));
 }
 
+/** The lengths of the names of MCP servers: at every other place of a long name no server can end. */
+const knownLengths = new WeakMap<ReadonlySet<string>, readonly number[]>();
+
+function lengthsOf(servers: ReadonlySet<string>): readonly number[] {
+  const lengths = knownLengths.get(servers) ?? [...new Set([...servers].map(({ length }) => length))];
+  knownLengths.set(servers, lengths);
+  return lengths;
+}
+
 /** The name, and if it begins with the name of an MCP server, the name of the tool alone. */
 function toolNames(name: string, servers: ReadonlySet<string>): string[] {
   const names = [name];
   for (const whole of [name, name.startsWith('mcp__') ? name.slice(5) : ''])
-    for (let at = 1; at < whole.length && servers.size > 0; at++)
+    for (const at of lengthsOf(servers))
       for (const separator of SEPARATORS)
         if (whole.startsWith(separator, at) && servers.has(whole.slice(0, at)))
           names.push(whole.slice(at + separator.length));
@@ -63,10 +88,16 @@ export function toolProblem(
 const matchesAnyOf = (pattern: string, names: readonly string[]): boolean =>
   names.some((name) => matches(pattern, name));
 
+/** The start of an IPv4 address. A host name such as `10.example.com` must not match it. */
+const ADDRESSES = /^[\d.]+\*$/;
+const IPV4 = /^[\d.]+$/;
+
 const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d{1,3}){3}|::1)$/;
 
 /** Whether a pattern allows a host, or a declared pattern of hosts such as `*.example.com` as a whole. Loopback hosts are always allowed. */
 export function allowsHost(allowed: readonly string[], host: string): boolean {
   const name = hostName(host);
-  return LOOPBACK.test(name) || allowed.some((pattern) => covers(pattern.toLowerCase(), name));
+  const isAllowed = (pattern: string): boolean =>
+    covers(pattern.toLowerCase(), name) && (IPV4.test(name) || !ADDRESSES.test(pattern));
+  return LOOPBACK.test(name) || allowed.some(isAllowed);
 }
