@@ -80,6 +80,15 @@ export function vendorNameOf(provider: string): string {
   return byAlias?.[0] ?? folded;
 }
 
+const BY_HOST: ReadonlyMap<string, string> = new Map(
+  Object.entries<Vendor>(VENDORS).flatMap(([name, { api, lane }]) =>
+    [api?.baseUrl, lane?.upstream].flatMap((url) => (url ? [[new URL(url).host, name] as const] : [])),
+  ),
+);
+
+/** The vendor with this public address; null: it is the address of a gateway, or of a customer's own resource. */
+export const vendorAt = ({ host }: URL): string | null => BY_HOST.get(host.replace(/\.(?=:|$)/, '')) ?? null;
+
 /**
  * The API of a declared provider, and the variable that replaces its base URL. `client`: a variable that counts without it. An unknown
  * vendor is like OpenAI.

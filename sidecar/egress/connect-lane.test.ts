@@ -63,6 +63,7 @@ async function start(options: Partial<ConnectLaneOptions> = {}): Promise<void> {
     ...{ mode: 'deny', port, ownPorts: [], clock: new ManualClock('2026-11-23T12:00:00Z') },
     isDeclaredHost: (host) => host === DECLARED || host === '127.0.0.1',
     isAllowedHost: () => true,
+    enforcesRules: true,
     logger: { info: () => undefined },
     guard: () => null,
     onCall: (call) => {
@@ -287,6 +288,17 @@ describe('a host that the manifest does not declare', () => {
     const [data] = (await once(secure(socket, OTHER), 'data')) as [Buffer];
     expect(data.toString()).toBe('hi');
     expect(calls).toMatchObject([{ statusCode: 200, violations: ['host_not_declared'], blocked: false }]);
+  });
+
+  test('that the organisation does not allow is denied in the mode log, too', async () => {
+    const rules = { isAllowedHost: (host: string) => host === DECLARED, isDeclaredHost: () => true };
+    await start({ mode: 'log', ...rules });
+    const { status, headers } = await tunnel(`${OTHER}:443`);
+    expect([status, headers.includes('x-platform-policy-violations: host_not_allowed')]).toEqual([403, true]);
+    await lane?.close(0);
+    await start({ mode: 'log', ...rules, enforcesRules: false });
+    const port = await tcpServer((socket) => socket.end('hi'));
+    expect((await tunnel(`${OTHER}:${port}`)).status).toBe(200);
   });
 
   test('passes if the manifest has references', async () => {

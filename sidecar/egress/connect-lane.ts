@@ -45,6 +45,8 @@ export interface ConnectLaneOptions {
   isDeclaredHost: (host: string) => boolean | null;
   /** Whether the rules of the organisation allow it. */
   isAllowedHost: (host: string) => boolean;
+  /** Hosts that the organisation does not allow get 403 in the mode `log`, too. */
+  enforcesRules: boolean;
   /** Ports of the sidecar, which are not reachable through the lane under any address. */
   ownPorts: readonly number[];
   /** Called once for each request, when its host and its TLS handshake are judged, or when it failed. */
@@ -147,12 +149,13 @@ export class ConnectLane {
       respond(client, 400, 'the target of CONNECT is host:port');
       return;
     }
-    const { mode, clock } = this.#options;
+    const { mode, enforcesRules, clock } = this.#options;
     const violations = this.#violationsOf(target.host);
     const times = { at: clock.now(), startedAtMs: clock.monotonicMs() };
     const attempt: Attempt = { ...times, target, client, head, violations };
     const refusal = guarded(this.#guard, target.host, target.port);
-    if (violations.length > 0 && mode === 'deny') this.#deny(attempt);
+    const isDenied = mode === 'deny' || (enforcesRules && violations.includes(HOST_NOT_ALLOWED));
+    if (violations.length > 0 && isDenied) this.#deny(attempt);
     else if (refusal.refusal !== null) this.#fail(attempt, 403, refusal.refusal);
     else if (this.#open >= this.#limits.tunnels)
       this.#fail(attempt, 503, 'too many tunnels at the same time');

@@ -98,6 +98,7 @@ function createConnect(
     ownPorts: ownPortsOf(config),
     isDeclaredHost: (host) => policy.isDeclaredHost(host),
     isAllowedHost: (host) => policy.isAllowedHost(host),
+    enforcesRules: policy.blocks,
     onCall: (call) => log.addConnect(call),
   });
 }

@@ -19,6 +19,7 @@ import { egressInputOf, type EgressQuery } from '../../core/policy/egress-input.
 import type { OrganisationDirective } from '../../core/shapes/directive.ts';
 import type { UsageTotals } from '../../core/shapes/usage.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
+import { vendorAt } from '../../core/vendors/vendors.ts';
 import type { EgressDecision, PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { McpMemory } from './mcp-memory.ts';
 
@@ -66,8 +67,16 @@ export class EgressPolicy {
     return this.mode === 'off' ? undefined : this.#declaration.checks.get(reportedName(tool));
   }
 
-  /** true: a call of this lane that cannot be evaluated or read is denied. */
-  failsClosed({ id }: Lane): boolean {
+  /** true: a body of this lane that cannot be read is denied, also because rules of the organisation could not be compared with it. */
+  deniesUnread(lane: Lane): boolean {
+    const { models = [], tools = { allowed: [], forbidden: [] } } = this.#options.directive() ?? {};
+    const ofTools = tools.allowed.length + tools.forbidden.length;
+    const hasRules = ofTools > 0 || (lane.kind !== 'mcp' && models.length > 0);
+    return this.#failsClosed(lane) || (this.blocks && hasRules);
+  }
+
+  /** true: a call of this lane that the engine cannot evaluate is denied. */
+  #failsClosed({ id }: Lane): boolean {
     return this.blocks && failModeOf(this.#options.failModes, id) === 'closed';
   }
 
@@ -85,9 +94,9 @@ export class EgressPolicy {
       mcpTools.length === 0 ? query : { ...query, mcp_tools: mcpTools },
     );
     const denials = this.#organisationDenials(query, lane);
-    if (denials.length === 0 && !this.failsClosed(lane)) return decision;
+    if (denials.length === 0 && !this.#failsClosed(lane)) return decision;
     const final = (found: EgressDecision): EgressDecision => {
-      const { state, violations } = this.failsClosed(lane) ? closed(found) : found;
+      const { state, violations } = this.#failsClosed(lane) ? closed(found) : found;
       return { state, violations: [...new Set([...violations, ...denials])] };
     };
     return decision instanceof Promise ? decision.then(final) : final(decision);
@@ -96,7 +105,21 @@ export class EgressPolicy {
   /** Why the organisation does not allow a call, whatever the manifest declares. */
   #organisationDenials(query: EgressQuery, lane: Lane): readonly string[] {
     const input = egressInputOf('', query, this.#options.totals());
-    return this.#denialsOf(input, [lane.kind, ...vendorsOf(this.#options.manifest())]);
+    // The check of models is about the hosts of vendors.
+    if (vendorAt(lane.upstream) === null) input.host = lane.upstream.hostname;
+    return this.#denialsOf(input, this.#vendorsOn(lane));
+  }
+
+  /** The vendors whose models a lane can lead to: at the address of a vendor only its own, at a gateway those of the manifest. */
+  #vendorsOn({ kind, upstream }: Lane): readonly string[] {
+    const vendor = vendorAt(upstream);
+    return vendor === null ? [kind, ...vendorsOf(this.#options.manifest())] : [vendor];
+  }
+
+  /** Those of the models that the organisation does not allow on a lane. */
+  notAllowedModels(models: readonly string[], lane: Lane): string[] {
+    const vendors = this.#vendorsOn(lane);
+    return models.filter((model) => this.#denialsOf({ model }, vendors).length > 0);
   }
 
   #denialsOf(call: OrganisationCall, vendors: readonly string[] = []): readonly string[] {

@@ -102,7 +102,7 @@ export class McpCall implements LaneCall {
 
   get #failsClosed(): boolean {
     const { policy, lane } = this.#options;
-    return policy.failsClosed(lane);
+    return policy.deniesUnread(lane);
   }
 
   head({ status, format }: LaneHead): Treatment {

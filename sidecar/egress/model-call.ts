@@ -101,7 +101,7 @@ export class ModelCall implements LaneCall {
 
   unreadResponse(): OwnResponse | null {
     const { policy, route } = this.#options;
-    if (!policy.failsClosed(route.lane)) return null;
+    if (!policy.deniesUnread(route.lane)) return null;
     this.#noteUnread();
     return this.#denyResponse();
   }
@@ -127,7 +127,7 @@ export class ModelCall implements LaneCall {
       ...{ keep: this.#options.keep, isEngineRemote: this.#isEngineRemote },
       isFailing: this.#isFailing,
       message: REMOVED,
-      ...{ blocks, failsClosed: this.#options.policy.failsClosed(this.#options.route.lane) },
+      ...{ blocks, failsClosed: this.#options.policy.deniesUnread(this.#options.route.lane) },
       onUnread: () => this.#noteUnread(),
       deny: () => this.#denyResponse(),
       errorFrame: () => this.#errorFrame(),

@@ -10,7 +10,7 @@ import { isRecord, own } from '../../core/untrusted/fields.ts';
 import type { EgressDecision } from '../policy/policy-evaluator.ts';
 import type { EgressPolicy } from './egress-policy.ts';
 
-/** Models of one request that are evaluated, those first that the manifest does not declare. */
+/** Models of one request that are evaluated, those first that are not allowed or not declared. */
 const MAX_MODELS = 20;
 
 const IN_THE_BODY = { model: null, isStream: false };
@@ -46,7 +46,9 @@ export class NamedModels {
   evaluate(query: EgressQuery, vendorTools: readonly string[]): Evaluation {
     const first = this.#policy.evaluate(query, this.#route.lane, vendorTools);
     if (this.others.length === 0) return first;
-    const judged = [...new Set([...this.#policy.undeclaredModels(this.others), ...this.others])];
+    const notAllowed = this.#policy.notAllowedModels(this.others, this.#route.lane);
+    const undeclared = this.#policy.undeclaredModels(this.others);
+    const judged = [...new Set([...notAllowed, ...undeclared, ...this.others])];
     const decisions = judged
       .slice(0, MAX_MODELS)
       .map((model) => this.#policy.evaluate({ ...query, model }, this.#route.lane, vendorTools));

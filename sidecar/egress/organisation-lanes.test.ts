@@ -1,7 +1,13 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { OrganisationDirective } from '../../core/shapes/directive.ts';
+import { FAIL_OPEN } from '../../core/egress/fail-modes.ts';
+import { VENDOR_LANES } from '../../core/egress/lane-variables.ts';
+import { parseLanes, type Lane } from '../../core/egress/lanes.ts';
+import type { Manifest } from '../../core/manifest/manifest.ts';
 import { until } from '../../testing/time/until.ts';
 import { post, startEgressRig, type EgressRig } from '../../testing/sidecar/egress-rig.ts';
+import { EgressPolicy } from './egress-policy.ts';
+import { McpMemory } from './mcp-memory.ts';
 
 const NOTHING: OrganisationDirective = {
   models: [],
@@ -11,8 +17,11 @@ const NOTHING: OrganisationDirective = {
   maxTokensPerDay: null,
 };
 
-let rig: EgressRig;
-afterEach(() => rig.close());
+let rig: EgressRig | null = null;
+afterEach(async () => {
+  await rig?.close();
+  rig = null;
+});
 
 const CHAT = '/openai/v1/chat/completions';
 const offer = (name: string): object => ({ type: 'function', function: { name, parameters: {} } });
@@ -63,6 +72,109 @@ test.each([
 test('only records it in the mode track', async () => {
   const { status } = await ask({ models: [['openai/gpt-4*']] }, 'track');
   expect(status).toBe(200);
-  await until(() => rig.egress.log.newest().length === 1);
-  expect(rig.egress.log.newest()).toMatchObject([{ violations: ['model_not_allowed'], blocked: false }]);
+  const log = rig?.egress.log;
+  await until(() => log?.newest().length === 1);
+  expect(log?.newest()).toMatchObject([{ violations: ['model_not_allowed'], blocked: false }]);
+});
+
+/** The manifest is the tenant's own, so it declares whatever its calls need. */
+function violationsOf(
+  lane: string,
+  query: { model?: string; tools?: string[] },
+  directive: Partial<OrganisationDirective>,
+  { provider = 'openai', servers = [] as string[] } = {},
+): readonly string[] {
+  const manifest = {
+    spec: { model: { provider, id: 'gpt-4o' }, mcp: { servers: servers.map((name) => ({ name })) } },
+  } as unknown as Manifest;
+  const policy = new EgressPolicy({
+    ...{ mode: 'enforce', failModes: FAIL_OPEN, manifest: () => manifest, memory: new McpMemory() },
+    evaluator: { evaluateEgress: () => ({ violations: [], state: 'none' }) },
+    directive: () => ({ ...NOTHING, ...directive }),
+    totals: () => ({ tokensToday: 0, costTodayUsd: 0 }),
+  });
+  const decision = policy.evaluate({ request_type: 'egress_model_request', ...query }, laneOf(lane));
+  if (decision instanceof Promise) throw new Error('the engine is synchronous');
+  return decision.violations;
+}
+
+function laneOf(text: string): Lane {
+  const parsed = parseLanes(text);
+  if ('problem' in parsed) throw new Error(parsed.problem);
+  return parsed.lanes[0]!;
+}
+
+describe('a tenant whose manifest declares what the calls need', () => {
+  const OPENAI = `openai=${VENDOR_LANES.openai.upstream}`;
+  const GATEWAY = 'compatible:corp=https://llm.example.com/v1';
+  const ALLOWED = { models: [['openai/gpt-4o*', 'mistral/*']] };
+
+  test.each<[string, string, string]>([
+    ['a model of another vendor at that vendor', `anthropic=${VENDOR_LANES.anthropic.upstream}`, 'gpt-4o'],
+    ['the same through the lane of its own vendor', `openai=${VENDOR_LANES.anthropic.upstream}/v1`, 'gpt-4o'],
+    ['the same with a dot behind the host', `openai=${VENDOR_LANES.anthropic.upstream}.:443/v1`, 'gpt-4o'],
+    ['a model of another maker at a gateway', GATEWAY, 'anthropic/gpt-4o'],
+    ['the same behind two gateways', GATEWAY, 'openrouter/Anthropic/gpt-4o'],
+    ['an alias of another maker', GATEWAY, 'x-ai/gpt-4o'],
+    ['a model with a look-alike letter', OPENAI, 'gрt-4o'],
+    ['a model with a character of no width', OPENAI, 'gpt\u200b-4o'],
+    ['a model with a space in front', OPENAI, ' gpt-4o'],
+    ['a fine-tuned model', OPENAI, 'ft:gpt-4o:tenant'],
+  ])('cannot call %s', (_, lane, model) => {
+    expect(violationsOf(lane, { model }, ALLOWED)).toEqual(['model_not_allowed']);
+  });
+
+  test.each<[string, string, string]>([
+    ['in upper case', OPENAI, 'GPT-4O'],
+    ['with its date', OPENAI, 'gpt-4o-2024-08-06'],
+    ['with the path of a gateway', GATEWAY, 'openai/gpt-4o'],
+    ['of a gateway without a path', GATEWAY, 'gpt-4o'],
+    ['of the other allowed vendor', `mistral=${VENDOR_LANES.mistral.upstream}`, 'mistral-large'],
+  ])('can call an allowed model %s', (_, lane, model) => {
+    expect(violationsOf(lane, { model }, ALLOWED)).toEqual([]);
+  });
+
+  test.each<[string, string]>([
+    ['the name alone', 'shell_exec'],
+    ['the name of its server in front', 'files__shell_exec'],
+    ['the form of Claude', 'mcp__files__shell_exec'],
+    ['a server whose name begins with that of another', 'files-2.shell_exec'],
+  ])('cannot offer a forbidden tool by %s', (_, tool) => {
+    const directive = { tools: { allowed: [], forbidden: ['shell*'] } };
+    const found = violationsOf(OPENAI, { tools: ['search', tool] }, directive, {
+      servers: ['files', 'files-2'],
+    });
+    expect(found).toEqual(['tool_not_allowed']);
+  });
+
+  test.each<[string, string[]]>([
+    ['mcp:files=https://evil.example.org/mcp', ['host_not_allowed']],
+    ['openai=https://evil.example.org/v1', ['host_not_allowed']],
+    ['mcp:files=https://10.evil.example.org/mcp', ['host_not_allowed']],
+    ['mcp:files=https://tools.example.com/mcp', []],
+    ['mcp:files=http://10.1.2.3:8080/mcp', []],
+    ['mcp:files=http://127.0.0.1:8080/mcp', []],
+    // Models, not hosts, are the check of a vendor's own address.
+    [OPENAI, []],
+  ])('can call through %s only an allowed host', (lane, expected) => {
+    expect(violationsOf(lane, {}, { hosts: [['*.example.com', '10.*']] })).toEqual(expected);
+  });
+});
+
+test.each([
+  ['not JSON', 'model=o9'],
+  ['a list', '[{"model":"o9"}]'],
+])('denies a body that is %s, because no rule can be compared with it', async (_, body) => {
+  rig = await startEgressRig({ directive: { ...NOTHING, models: [['openai/gpt-*']] } });
+  const response = await fetch(`${rig.url}${CHAT}`, { method: 'POST', body });
+  expect([response.status, await response.text()]).toEqual([403, expect.stringContaining('body_unread')]);
+  expect(rig.vendor.requests).toEqual([]);
+});
+
+test('compares every model of a gateway with the rules, however many are in front of it', async () => {
+  rig = await startEgressRig({ directive: { ...NOTHING, models: [['openai/gpt-*']] }, engine: null });
+  const models = [...Array.from({ length: 30 }, (_, index) => `gpt-${index}`), 'anthropic/claude'];
+  const response = await post(rig.port, CHAT, { model: 'gpt-5', models, messages: [] });
+  expect([response.status, response.body]).toEqual([403, expect.stringContaining('model_not_allowed')]);
+  expect(rig.vendor.requests).toEqual([]);
 });
