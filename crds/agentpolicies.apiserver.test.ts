@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
@@ -30,6 +32,9 @@ spec:
   exceptions:
   - {namespace: team-a, agents: [shop], rules: [models], reason: pilot with another vendor, expires: "2027-01-31T00:00:00Z"}
 `;
+
+const EXAMPLES = join(dirname(import.meta.dirname), 'examples/policies');
+const exampleFiles = readdirSync(EXAMPLES).filter((name) => name.endsWith('.yaml'));
 
 const MODELS = { models: { allowed: ['openai/*'] } };
 const ruleOf = (change: object = {}) => ({ id: 'models', action: 'Deny', ...change });
@@ -67,6 +72,14 @@ const withException = (change: object) => ({
     const rules = spec.rules.map((rule) => ({ severity: 'high', ...rule }));
     const stored = expectOk(await crd.create(parse(EVERY_CHECK)));
     expect(parsePolicy(stored)).toEqual({ ok: true, value: { name, spec: { ...spec, rules } } });
+  });
+
+  test.each(exampleFiles)('accepts the example %s', async (name) => {
+    const example = parse(readFileSync(join(EXAMPLES, name), 'utf8')) as KubeObject;
+    // Another test of this file has a policy of the same name.
+    const renamed = { ...example, metadata: { name: `example-${example.metadata.name}` } };
+    const stored = expectOk(await crd.create(renamed));
+    expect(parsePolicy(stored)).toMatchObject({ ok: true, value: { name: renamed.metadata.name } });
   });
 
   test.each<[string, object, string]>([
