@@ -71,10 +71,10 @@ const STYLES = { Deny: 'red', Warn: 'yellow', Audit: 'dim' } as const;
 /** The section of the text report. */
 export function organisationText({ findings, notJudged }: Judgement, paint: Paint): string {
   const denied = findings.filter(({ action }) => action === 'Deny').length;
+  const none =
+    notJudged.length === 0 ? paint('green', 'no rule is broken') : 'no rule that was judged is broken';
   const state =
-    findings.length === 0
-      ? paint('green', 'no rule is broken')
-      : `${plural(findings.length, 'finding')}, ${denied} of Deny rules`;
+    findings.length === 0 ? none : `${plural(findings.length, 'finding')}, ${denied} of Deny rules`;
   const lines = findings.map(
     ({ policy, rule, severity, action, path, message }) =>
       `  ${paint(STYLES[action], action.padEnd(5))} ${printable(`${policy}/${rule}`)} (${severity})\n` +

@@ -53,6 +53,7 @@ describe('platform audit --policy', () => {
 
   test.each([
     ['', 1, 'not judged here  production: it selects namespaces by labels'],
+    ['--namespace shop', 0, 'organisation rules  no rule that was judged is broken'],
     ['--namespace-label env=production', 1, 'Deny  production/tools'],
     ['--namespace-label env=test', 0, 'no rule is broken'],
     ['--namespace pilot --namespace-label env=production', 0, '1 finding, 0 of Deny rules'],
