@@ -1,11 +1,12 @@
 import type { AnnotationKind } from '../core/injection/annotation-kinds.ts';
 import {
   DEFAULTED,
+  PASSED,
   type DefaultedRow,
   type DefaultVariables,
   type SidecarVariables,
 } from '../core/injection/annotations.ts';
-import type { EnvField, Summaries } from './env.ts';
+import { optional, type EnvField, type Summaries } from './env.ts';
 
 type EnvFields<T> = { [K in keyof T]: EnvField<T[K]> };
 
@@ -37,9 +38,26 @@ export const DEFAULT_SUMMARIES = byVariable(
   ({ name, summary }) => `${summary} The default of the annotation \`${name}\`.`,
 ) as Summaries<DefaultVariables>;
 
+/** An entry for each annotation without a chart default that the sidecar reads. */
+const passed = <T>(entryOf: (row: (typeof PASSED)[number]['row']) => T): Record<string, T> =>
+  Object.fromEntries(PASSED.map(({ variable, row }) => [variable, entryOf(row)]));
+
+const optionalOf = (kind: AnnotationKind<unknown>): EnvField<unknown> =>
+  optional(kind.allowed, (raw) => {
+    const result = kind.read(raw);
+    return result.ok ? result.value : undefined;
+  });
+
 /** The variables of the sidecar that the injector sets. */
-export const SIDECAR_VALUE_FIELDS = byVariable('sidecarVariable', fieldOf) as EnvFields<SidecarVariables>;
-export const SIDECAR_VALUE_SUMMARIES = byVariable(
-  'sidecarVariable',
-  ({ name, summary }) => `${summary} The injector sets the value of the annotation \`${name}\`.`,
-) as Summaries<SidecarVariables>;
+export const SIDECAR_VALUE_FIELDS = {
+  ...byVariable('sidecarVariable', fieldOf),
+  ...passed(optionalOf),
+} as EnvFields<SidecarVariables>;
+
+const summaryOf = ({ name, summary }: { name: string; summary: string }): string =>
+  `${summary} The injector sets the value of the annotation \`${name}\`.`;
+
+export const SIDECAR_VALUE_SUMMARIES = {
+  ...byVariable('sidecarVariable', summaryOf),
+  ...passed(summaryOf),
+} as Summaries<SidecarVariables>;

@@ -38,17 +38,19 @@ export interface ContextInput {
   env: Environment;
   logger: Logger;
   clock: Clock;
+  /** Aborts if the process is stopped while it starts. Default: never. */
+  stopped?: AbortSignal;
 }
 
 /** Loads the manifest and the stored proofs and creates all components; rejects when the manifest or the proofs are invalid. */
-export async function createContext({ config, env, logger, clock }: ContextInput) {
+export async function createContext({ config, env, logger, clock, stopped }: ContextInput) {
   /** Aborted to end all background work. */
   const stopping = new AbortController();
   await requireDirectory('PLATFORM_SECRET_DIR', config.PLATFORM_SECRET_DIR);
   // Proofs first: loading the manifest also starts a file watch, which a later failure would leave open.
   const proofs = await ProofStore.open(config.PROOF_STORE_PATH);
   const tls = await readTlsTrust(config);
-  const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
+  const manifest = await CurrentManifest.load({ config, logger, clock, stopped, signal: stopping.signal });
   const census = createCensus({ config, manifest: () => manifest.manifest, clock, logger });
   const load = new LoadLimits(processMemoryLimitBytes());
   const ringSize = auditRingSize(config.AUDIT_RING_SIZE, load.maxAuditEntries, logger);

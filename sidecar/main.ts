@@ -15,11 +15,11 @@ if (command === undefined)
     part: 'sidecar',
     env: process.env,
     readConfig,
-    start: (config, logger) => {
+    start: (config, logger, stopped) => {
       tuneGarbageCollection();
       collectBuffers(processMemoryLimitBytes());
       resolveLocalhostToLoopback();
-      return startSidecar({ config, logger, env: process.env });
+      return startSidecar({ config, logger, env: process.env, stopped });
     },
   });
 else void runInitStep();

@@ -30,8 +30,10 @@ export type AnnotationRow<T> = AnnotationKind<T> & {
         /** Description of the value that applies when the annotation is absent. */
         default: string;
         chart?: never;
+        /** The sidecar's variable with the value; the injector sets it if the pod has the annotation. */
+        sidecarVariable?: string;
       }
-    | { default?: never; chart: ChartDefault<T> }
+    | { default?: never; chart: ChartDefault<T>; sidecarVariable?: never }
   );
 
 /** The chart value that applies when the annotation is absent. */
@@ -253,11 +255,15 @@ export type AnnotationDefaults = { [K in DefaultedKey]: ValueOf<Rows[K]> };
 export type DefaultVariables = {
   [K in DefaultedKey as Rows[K]['chart']['variable']]: ValueOf<Rows[K]>;
 };
-/** The values that only the sidecar reads, by its variable. */
+/** The values that only the sidecar reads, by its variable. null: the pod does not have the annotation. */
 export type SidecarVariables = {
   [
     K in DefaultedKey as Rows[K]['chart'] extends { sidecarVariable: infer N extends string } ? N : never
   ]: ValueOf<Rows[K]>;
+} & {
+  [K in keyof Rows as Rows[K] extends { sidecarVariable: infer N extends string } ? N : never]: ValueOf<
+    Rows[K]
+  > | null;
 };
 export type DefaultedRow = AnnotationRow<unknown> & { chart: ChartDefault<unknown> };
 
@@ -267,12 +273,25 @@ export const DEFAULTED = TABLE.filter(([, { chart }]) => chart !== undefined) as
   DefaultedRow,
 ][];
 
+/** The annotations without a chart default whose value the sidecar reads, with its variable. */
+export const PASSED = TABLE.flatMap(([key, { sidecarVariable: variable, ...row }]) =>
+  variable === undefined ? [] : [{ key: key as keyof Rows, variable, row }],
+);
+
 /** One value for each annotation with a chart default. */
 export function annotationDefaults(
   valueOf: (key: DefaultedKey, chart: ChartDefault<unknown>) => unknown,
 ): AnnotationDefaults {
   const values = DEFAULTED.map(([key, { chart }]) => [key, valueOf(key, chart)]);
   return Object.fromEntries(values) as AnnotationDefaults;
+}
+
+/** The sidecar's variables of annotations without a chart default. */
+export function passedVariables(values: AnnotationValues): { name: string; value: string }[] {
+  return PASSED.flatMap(({ key, variable: name }) => {
+    const value = values[key];
+    return value === undefined ? [] : [{ name, value: String(value) }];
+  });
 }
 
 export interface AnnotationProblem {

@@ -27,6 +27,8 @@ export interface InjectionPlan extends AnnotationDefaults {
   /** Whether the sidecar receives OTLP. */
   otlp: boolean;
   egress: EgressPlan;
+  /** The sidecar's variables of annotations without a chart default; absent: none. */
+  passed?: readonly EnvVariable[];
 }
 
 /** The settings of an installation that the sidecar's container and volumes depend on. */
@@ -195,6 +197,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: SidecarSet
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
     ...(settings.organisationOnUnknown === 'wait' ? [CONSTANT_VARIABLES.waitsForRules] : []),
     ...DEFAULTED_VARIABLES.map(({ key, name }) => ({ name, value: String(plan[key]) })),
+    ...(plan.passed ?? []),
     CONSTANT_VARIABLES.logFormat,
     { name: 'NODE_OPTIONS', value: nodeOptions(plan.memoryLimit) },
   ];

@@ -304,6 +304,7 @@ test('the plan uses the defaults of the installation', () => {
       ...DEFAULTS,
       ...{ mode: 'track', logLevel: 'info' },
       ...{ cpuRequest: '5m', cpuLimit: 'none', memoryRequest: '96Mi', memoryLimit: '192Mi' },
+      passed: [],
     },
     warnings: [],
   });
@@ -355,6 +356,7 @@ test('the plan uses the value of every annotation', () => {
       ...DEFAULTS,
       ...{ mode: 'enforce', logLevel: 'debug' },
       ...{ cpuRequest: '50m', cpuLimit: '2', memoryRequest: '128Mi', memoryLimit: '256Mi' },
+      passed: [],
     },
     warnings: [],
   });

@@ -3,6 +3,7 @@ import {
   ANNOTATIONS,
   describeAnnotationProblem,
   isUnknownAnnotation,
+  passedVariables,
   readAnnotations,
   type AnnotationValues,
 } from './annotations.ts';
@@ -104,6 +105,7 @@ function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettin
       census: values.census ?? DEFAULT_EGRESS.census,
     },
     ...annotationDefaults((key) => values[key] ?? settings[key]),
+    passed: passedVariables(values),
   };
   return { pod, settings, values, agentName, agent, plan };
 }

@@ -1,6 +1,6 @@
 import { namedLanes } from '../egress/lane-annotation.ts';
 import { ANALYSIS_PROVIDERS, ANALYSIS_VARIABLES } from './analysis-settings.ts';
-import { annotationDefaults } from './annotations.ts';
+import { annotationDefaults, PASSED } from './annotations.ts';
 import { buildEngine, buildEngineVolumes } from './build-engine.ts';
 import { buildSidecar, buildVolumes, DEFAULTED_VARIABLES, type InjectionPlan } from './build-sidecar.ts';
 import { DEFAULT_EGRESS, EGRESS_PATTERNS } from './egress.ts';
@@ -48,6 +48,7 @@ export interface GuardTable {
  */
 const PATTERNS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(DEFAULTED_VARIABLES.map(({ name, pattern }) => [name, pattern])),
+  ...Object.fromEntries(PASSED.map(({ variable, row }) => [variable, row.pattern])),
   UPSTREAM_URL: '^http://(localhost|127[.]0[.]0[.]1):[1-9][0-9]{0,4}$',
   MANIFEST_PATH: '^/manifest/agent[.]yaml$',
   POLICY_ENGINE: '^{engine}$',
@@ -80,6 +81,7 @@ const OPTIONAL: readonly string[] = [
   'OTLP_PORT',
   'OTLP_FORWARD_URL',
   ...Object.keys(EGRESS_PATTERNS),
+  ...PASSED.map(({ variable }) => variable),
 ];
 
 /** Fields whose values differ between pods; the guard has a separate rule for each of them. */
@@ -156,6 +158,7 @@ function currentInjection(): Injection {
       census: true,
     },
     ...defaults,
+    passed: PASSED.map(({ variable: name }) => ({ name, value: '' })),
   };
   const sidecar = buildSidecar(plan, { name: 'agent' }, [], settings);
   return {

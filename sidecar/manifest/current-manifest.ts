@@ -1,5 +1,6 @@
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { manifestWarnings } from '../../core/manifest/manifest-warnings.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import {
   loadManifestFile,
@@ -7,9 +8,20 @@ import {
   watchManifestFile,
   type LoadedManifest,
 } from '../../runtime/manifest-file.ts';
+import type { SidecarConfig } from '../config.ts';
 import { invalidManifest } from './invalid-manifest.ts';
 
 export type ValidManifest = LoadedManifest & { ok: true };
+
+export interface ManifestOptions {
+  config: SidecarConfig;
+  logger: Logger;
+  clock: Clock;
+  /** Aborts if the process is stopped while it starts. Default: never. */
+  stopped: AbortSignal | undefined;
+  /** Ends the watch. */
+  signal: AbortSignal;
+}
 
 /** The manifest in force: the last valid version of the file, and why the current file is invalid, if so. */
 export class CurrentManifest {
@@ -27,7 +39,8 @@ export class CurrentManifest {
   }
 
   /** Loads the file and watches it until `signal` aborts. Throws when the file is invalid; every problem is logged. */
-  static async load(path: string, logger: Logger, signal: AbortSignal): Promise<CurrentManifest> {
+  static async load({ config, logger, signal }: ManifestOptions): Promise<CurrentManifest> {
+    const path = config.MANIFEST_PATH;
     const loaded = await loadManifestFile(path);
     if (!loaded.ok) {
       for (const line of describeRefusal(loaded)) logger.error(line);
