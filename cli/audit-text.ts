@@ -1,10 +1,9 @@
 import type { AuditResult, RuleResult, Score } from '../core/audit/audit.ts';
 import type { Verdict } from '../core/shapes/verdict.ts';
-import { PACKS, type Pack } from '../core/manifest/packs.ts';
+import { PACKS, type Pack, type Grade, type SuppressionState } from '../core/shapes/values.ts';
 import type { Fix } from '../core/audit/fixes.ts';
 import type { Tier } from '../core/audit/rule.ts';
 import type { EvaluatedSuppression } from '../core/shapes/audit.ts';
-import type { Grade, SuppressionState } from '../core/shapes/values.ts';
 import { printable } from './rendered.ts';
 import { plural, type Paint } from './table.ts';
 import { verdictLine } from './verdict-line.ts';

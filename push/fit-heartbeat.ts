@@ -1,6 +1,5 @@
-import type { Severity } from '../core/policy/policy-rule.ts';
+import type { Severity, EvidenceTier } from '../core/shapes/values.ts';
 import type { Check } from '../core/shapes/health.ts';
-import type { EvidenceTier } from '../core/shapes/values.ts';
 import { isVerified } from '../core/gap/gap.ts';
 import type { Issue } from '../core/shapes/gap.ts';
 import type { Heartbeat } from '../core/shapes/heartbeat.ts';

@@ -1,4 +1,4 @@
-import { PACKS, type Pack } from '../core/manifest/packs.ts';
+import { PACKS, type Pack } from '../core/shapes/values.ts';
 import { WEIGHTS, type EvidenceKind, type Rule, type Tier } from '../core/audit/rule.ts';
 import { RULES } from '../core/audit/rules.ts';
 import { markdownTable } from './markdown-table.ts';

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { audit, type AuditResult } from '../../core/audit/audit.ts';
 import { fixesOf } from '../../core/audit/fixes.ts';
-import { isPack, PACKS, type Pack } from '../../core/manifest/packs.ts';
+import { PACKS, type Pack } from '../../core/shapes/values.ts';
 import { auditObject } from '../audit-object.ts';
 import { auditText } from '../audit-text.ts';
 import { parsePath, positionsIn } from '../../core/manifest/position.ts';
@@ -106,8 +106,9 @@ Exit codes: 0 audit complete; 1 the declared score is below --fail-below, a Deny
 policy is not valid, the sidecar is unreachable, or the report cannot be written.`;
 
 function collectPack(value: string, before: Pack[] = []): Pack[] {
-  if (!isPack(value)) throw new InvalidArgumentError(`Allowed choices are ${PACKS.join(', ')}.`);
-  return [...before, value];
+  const pack = PACKS.find((each) => each === value);
+  if (pack === undefined) throw new InvalidArgumentError(`Allowed choices are ${PACKS.join(', ')}.`);
+  return [...before, pack];
 }
 
 const ONLY_DECLARED = {

@@ -1,4 +1,4 @@
-import type { Severity } from '../../core/policy/policy-rule.ts';
+import type { Severity } from '../../core/shapes/values.ts';
 
 /** One result of a command, in a form that the tools of a CI system can show at its line. */
 export interface Finding {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { audit } from '../../core/audit/audit.ts';
 import { diffManifests } from '../../authoring/diff/diff.ts';
-import { PACKS } from '../../core/manifest/packs.ts';
+import { PACKS } from '../../core/shapes/values.ts';
 import { MAX_MANIFEST_BYTES } from '../../core/manifest/parse-manifest.ts';
 import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-file.ts';
 import { auditObject } from '../audit-object.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CoverageReport } from '../../core/shapes/coverage.ts';
-import type { RuleState } from '../../core/fleet/rule-states.ts';
+import type { RuleState } from '../../core/shapes/rule-state.ts';
 import { RULE_TEXTS } from '../../core/fleet/rule-texts.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { statusOf } from '../../core/observation/status-of.ts';

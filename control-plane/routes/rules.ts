@@ -1,10 +1,8 @@
 import { ruleStatesOf } from '../../core/fleet/rule-states.ts';
+import { MAX_AGENTS } from '../../core/shapes/rule-state.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import type { ControlPlaneRoute } from '../context.ts';
 import type { LiveFleet } from '../live/fleet.ts';
-
-/** Maximum number of agents in each list of a rule. */
-const MAX_AGENTS = 100;
 
 /** The rules, and which agents fail or suppress them. */
 export function ruleRoutes(live: () => LiveFleet): ControlPlaneRoute[] {

@@ -10,7 +10,7 @@ import type { ProofRecord } from '../shapes/proof.ts';
 import { audit, type AuditResult } from './audit.ts';
 import type { Evidence } from './earned.ts';
 import { fixesOf } from './fixes.ts';
-import { PACKS, type Pack } from '../manifest/packs.ts';
+import { PACKS, type Pack } from '../shapes/values.ts';
 import { RULE_IDS, RULES } from './rules.ts';
 
 const AT = new Date('2026-03-01T12:00:00.000Z');

@@ -1,12 +1,11 @@
 import { declaredNotChecked } from './declared-not-checked.ts';
-import type { Grade, ProofOrigin } from '../shapes/values.ts';
+import { type Grade, type ProofOrigin, PACKS, type Pack } from '../shapes/values.ts';
 import { gradeOf } from '../shapes/grade.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { hasExpired } from '../evidence/proof-expiry.ts';
 import { isTrusted } from '../evidence/counted-proofs.ts';
 import type { ProofWrites } from '../evidence/proof.ts';
 import { earnedTier, type Evidence } from './earned.ts';
-import { PACKS, type Pack } from '../manifest/packs.ts';
 import { WEIGHTS, type Rule, type Tier } from './rule.ts';
 import { RULES } from './rules.ts';
 import { judgeSuppressions } from './suppressions.ts';

@@ -1,4 +1,4 @@
-import { PACKS } from '../manifest/packs.ts';
+import { PACKS } from '../shapes/values.ts';
 import { hasExpired } from '../evidence/proof-expiry.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { provedBy } from './earned.ts';

@@ -1,7 +1,5 @@
-import type { Severity } from '../policy/policy-rule.ts';
-import type { CheckCategory } from '../shapes/values.ts';
+import type { Severity, CheckCategory, Pack } from '../shapes/values.ts';
 import type { GuardrailType, Manifest } from '../manifest/manifest.ts';
-import type { Pack } from '../manifest/packs.ts';
 
 /** The evidence that a rule needs to count as proved: Declared (never proved), Probed, Behavioral, eXternal (a proof record). */
 export type Tier = 'D' | 'P' | 'B' | 'X';

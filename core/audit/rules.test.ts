@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { aManifest } from '../../testing/fleet/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { PACKS } from '../manifest/packs.ts';
+import { PACKS } from '../shapes/values.ts';
 import { audit } from './audit.ts';
 import { fixesOf } from './fixes.ts';
 import { RULE_IDS, RULES } from './rules.ts';

@@ -2,7 +2,7 @@ import { MEMORY_RULES } from './memory-rules.ts';
 import { MODEL_RULES } from './model-rules.ts';
 import { EVALUATION_RULES, METADATA_RULES, OBSERVABILITY_RULES } from './operation-rules.ts';
 import { OWASP_RULES } from './owasp-rules.ts';
-import { PACKS, type Pack } from '../manifest/packs.ts';
+import { PACKS, type Pack } from '../shapes/values.ts';
 import type { Rule, RuleOfPack } from './rule.ts';
 
 const RULES_OF: Readonly<Record<Pack, readonly RuleOfPack[]>> = {

@@ -1,11 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from '../../testing/random/properties.ts';
-import { PACKS } from '../manifest/packs.ts';
+import { PACKS, type ProofOrigin } from '../shapes/values.ts';
 import { RULE_IDS, RULES } from '../audit/rules.ts';
 import { withExpiry } from './proof-expiry.ts';
 import { parseProofSubmission, proofRecordOf } from './parse-proof.ts';
 import type { ProofWrites } from './proof.ts';
-import type { ProofOrigin } from '../shapes/values.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { countedProofs } from './counted-proofs.ts';
 import { isInSync, mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from './proof-set.ts';

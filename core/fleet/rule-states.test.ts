@@ -7,7 +7,8 @@ import { GAP_RULES } from '../gap/rules.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
 import { excerptOf, type AgentExcerpt } from './excerpt.ts';
-import { ruleStatesOf, type RuleState } from './rule-states.ts';
+import { ruleStatesOf } from './rule-states.ts';
+import type { RuleState } from '../shapes/rule-state.ts';
 import { gapRuleOf, RULE_TEXTS } from './rule-texts.ts';
 
 const issue = (property: string, source?: Issue['source']): Issue => ({

@@ -1,32 +1,7 @@
-import type { SuppressionState } from '../shapes/values.ts';
 import type { EvaluatedSuppression } from '../shapes/audit.ts';
 import type { AgentExcerpt } from './excerpt.ts';
-import { RULE_TEXTS, type RuleText } from './rule-texts.ts';
-
-export interface AgentName {
-  agentName: string;
-  namespace: string;
-}
-
-/** A suppression of the rule in the manifest of one agent. */
-export interface SuppressedRule extends AgentName {
-  reason: string;
-  /** null: the manifest does not have it. */
-  approvedBy: string | null;
-  /** As written in the manifest; null: the suppression does not expire. */
-  expires: string | null;
-  state: SuppressionState;
-}
-
-/** One entry of `GET /api/v1/rules`: a rule and its state in the fleet. */
-export interface RuleState extends RuleText {
-  /** The first agents whose last report fails the rule. */
-  failing: AgentName[];
-  failingCount: number;
-  /** The first suppressions of the rule. */
-  suppressed: SuppressedRule[];
-  suppressedCount: number;
-}
+import type { AgentName, RuleState, SuppressedRule } from '../shapes/rule-state.ts';
+import { RULE_TEXTS } from './rule-texts.ts';
 
 /** The state of every rule, in the order of RULE_TEXTS. `limit`: maximum length of each list. */
 export function ruleStatesOf(agents: readonly AgentExcerpt[], limit: number): RuleState[] {

@@ -2,32 +2,12 @@ import { EVIDENCE_TEXTS } from '../audit/evidence-kinds.ts';
 import { WEIGHTS } from '../audit/rule.ts';
 import { RULES } from '../audit/rules.ts';
 import { POINTS, type GapRule } from '../gap/finding.ts';
-import { SEVERITIES } from '../shapes/values.ts';
+import { SEVERITIES, type Severity } from '../shapes/values.ts';
 import { patternOf } from '../gap/property-pattern.ts';
 import { GAP_RULES } from '../gap/rules.ts';
-import type { Pack } from '../manifest/packs.ts';
-import type { Severity } from '../policy/policy-rule.ts';
+import type { RuleText } from '../shapes/rule-state.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
 import { plain, sentence } from './sentence.ts';
-
-export const RULE_KINDS = ['gap', 'compliance'] as const;
-
-/** A gap rule, a policy rule or a compliance rule, described for people. */
-export interface RuleText {
-  /** A rule id such as `MODEL-01`, or a property of the gap such as `tool:<name>`. */
-  id: string;
-  /** gap: its issues lower the score of `/gap`. compliance: `platform audit` scores it. */
-  kind: (typeof RULE_KINDS)[number];
-  /** null: a gap rule. */
-  pack: Pack | null;
-  title: string;
-  /** The highest severity of its issues. */
-  severity: Severity;
-  /** gap: points of an issue of this severity. compliance: weight of the rule in the scores. */
-  points: number;
-  meaning: string;
-  remedy: string;
-}
 
 const worstOf = ({ when }: GapRule): Severity => SEVERITIES.find((each) => when[each] !== undefined) ?? 'low';
 

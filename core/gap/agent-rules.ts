@@ -1,4 +1,4 @@
-import type { Severity } from '../policy/policy-rule.ts';
+import type { Severity } from '../shapes/values.ts';
 import type { Check } from '../shapes/health.ts';
 import { MAX_NAME_LENGTH } from '../untrusted/reported-name.ts';
 import { declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';

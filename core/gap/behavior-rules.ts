@@ -1,5 +1,6 @@
 import { isFailing } from '../behavior/summarize-behavior.ts';
-import type { PolicyRule, Severity } from '../policy/policy-rule.ts';
+import type { PolicyRule } from '../policy/policy-rule.ts';
+import type { Severity } from '../shapes/values.ts';
 import { RESULT_INVALID } from '../policy/engine.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
 import type { GapRule, RuleFinding, RuleInput } from './finding.ts';

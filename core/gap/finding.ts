@@ -1,4 +1,4 @@
-import type { Severity } from '../policy/policy-rule.ts';
+import type { Severity } from '../shapes/values.ts';
 import type { Issue } from '../shapes/gap.ts';
 import type { Check } from '../shapes/health.ts';
 import type { Facts } from '../facts/facts.ts';

@@ -1,5 +1,4 @@
-import type { ReportSource } from '../shapes/values.ts';
-import type { Severity } from '../policy/policy-rule.ts';
+import type { ReportSource, Severity } from '../shapes/values.ts';
 import { POINTS } from './finding.ts';
 
 /** Lowest score that the manifest, endpoint and reporter rows together can cause in manifest-static mode. */

@@ -1,4 +1,4 @@
-import { PACKS } from './packs.ts';
+import { PACKS } from '../shapes/values.ts';
 import {
   FORMATS,
   exactlyOne,

@@ -18,11 +18,11 @@ import {
 import { outcomeCounts } from '../shapes/outcomes.ts';
 import { agentKey } from '../shapes/registration.ts';
 import { responseSchemas } from '../shapes/response.ts';
+import { ruleState } from '../shapes/rule-state.ts';
 import { storedEgress, storedGap, storedHealth, storedUsage } from '../shapes/stored.ts';
 import { ref, type JsonSchema } from '../untrusted/json-schema.ts';
 import { COMMON_SCHEMAS } from './schemas/common.ts';
 import { REPORT_SHAPES } from './schemas/reports.ts';
-import { RULE_SCHEMAS } from './schemas/rules.ts';
 import { SIDECAR_SCHEMAS } from './schemas/sidecar.ts';
 
 /** Server-sent events, which no shape describes. */
@@ -38,13 +38,12 @@ const FleetStream: JsonSchema = {
 export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   COMMON_SCHEMAS,
   SIDECAR_SCHEMAS,
-  RULE_SCHEMAS,
   { FleetStream },
   responseSchemas([...REPORT_SHAPES, outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
   responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),
   responseSchemas([organisationFinding, notJudged, sentDirective, manifestJudgement, organisationRules]),
-  responseSchemas([coverageReport, coverageGap, coverageKind]),
+  responseSchemas([coverageReport, coverageGap, coverageKind, ruleState]),
   responseSchemas([storedGap, storedHealth, storedUsage, storedEgress, heartbeatReply, agentKey]),
 ];
 

@@ -1,8 +1,6 @@
 import type { Manifest } from '../manifest/manifest.ts';
+import type { Severity } from '../shapes/values.ts';
 import type { PolicyInput } from './policy-input.ts';
-
-/** Severity of a violated rule, and of every other issue. */
-export type Severity = 'critical' | 'high' | 'medium' | 'low';
 
 export type DenialReason =
   | 'pii_detector_not_invoked'

@@ -2,6 +2,18 @@
 
 /** Severities of issues and rules, from the most severe to the least. */
 export const SEVERITIES = ['critical', 'high', 'medium', 'low'] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+/** The packs of compliance rules, in display order. */
+export const PACKS = [
+  'owasp-llm-top10',
+  'model-resilience',
+  'memory-hygiene',
+  'evaluation-coverage',
+  'observability',
+  'metadata-quality',
+] as const;
+export type Pack = (typeof PACKS)[number];
 
 export const GRADES = ['A', 'B', 'C', 'D', 'F'] as const;
 export type Grade = (typeof GRADES)[number];

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { Severity } from '../../core/policy/policy-rule.ts';
+import type { Severity } from '../../core/shapes/values.ts';
 import { hrefOf } from '../route.ts';
 import type { NamedAgent } from './types.ts';
 

@@ -9,7 +9,7 @@ import { MANIFEST_RULES } from '../../core/gap/manifest-rules.ts';
 import { lostPoints } from '../../core/gap/points.ts';
 import { REPORTER_RULES } from '../../core/gap/reporter-rules.ts';
 import { GAP_RULES } from '../../core/gap/rules.ts';
-import type { Severity } from '../../core/policy/policy-rule.ts';
+import type { Severity } from '../../core/shapes/values.ts';
 import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
 import fc from '../../testing/random/properties.ts';
 import { explainScore, groupOf, type ScoredReport } from './lost-points.ts';

@@ -15,7 +15,7 @@ import {
   type ProofField,
 } from './proof-draft.ts';
 import { TextField, type TextFieldProps } from './text-field.tsx';
-import type { RuleState } from '../../core/fleet/rule-states.ts';
+import type { RuleState } from '../../core/shapes/rule-state.ts';
 
 export interface ProofFormProps {
   agent: AgentName;

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { AgentLink, SeverityTag } from '../agent/links.tsx';
-import type { RuleState } from '../../core/fleet/rule-states.ts';
+import type { RuleState } from '../../core/shapes/rule-state.ts';
 import { formatNumber, NO_VALUE } from '../format.ts';
 import { Card } from '../parts/card.tsx';
 import { DataTable } from '../parts/data-table.tsx';

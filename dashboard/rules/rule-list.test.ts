@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { GAP_RULES } from '../../core/gap/rules.ts';
-import type { RuleState } from '../../core/fleet/rule-states.ts';
+import type { RuleState } from '../../core/shapes/rule-state.ts';
 import { filterRules, findRule, groupRules, type RuleFilter } from './rule-list.ts';
 
 const rule = (id: string, more: Partial<RuleState> = {}): RuleState => ({

@@ -1,7 +1,6 @@
-import type { RuleState } from '../../core/fleet/rule-states.ts';
+import type { RuleState } from '../../core/shapes/rule-state.ts';
 import { patternOf } from '../../core/gap/property-pattern.ts';
-import type { Pack } from '../../core/manifest/packs.ts';
-import type { Severity } from '../../core/policy/policy-rule.ts';
+import type { Pack, Severity } from '../../core/shapes/values.ts';
 
 /** The filter of the list. */
 export interface RuleFilter {

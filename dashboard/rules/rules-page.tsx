@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { SEVERITIES } from '../../core/shapes/values.ts';
 import { RuleLink, SeverityTag } from '../agent/links.tsx';
 import { Loaded } from '../agent/loaded.tsx';
-import type { RuleState } from '../../core/fleet/rule-states.ts';
+import type { RuleState } from '../../core/shapes/rule-state.ts';
 import { useResource } from '../api/resource.ts';
 import { formatNumber } from '../format.ts';
 import { announce } from '../parts/announce.ts';
