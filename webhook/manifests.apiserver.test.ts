@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { silentLogger } from '../runtime/logger.ts';
 import { optedInPod } from '../testing/cluster/pods.ts';
-import { MANIFEST_CONFIGURATION, WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
+import { configMapOf, startManifestWebhook } from '../testing/cluster/manifest-webhook.ts';
+import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
 import { until } from '../testing/time/until.ts';
-import { readConfig } from './config.ts';
-import { startWebhook, type Webhook } from './start.ts';
+import type { Webhook } from './start.ts';
 
 const rule = (id: string, check: object, action = 'Deny') => ({ id, action, ...check });
 const policyOf = (name: string, spec: object) => ({
@@ -55,13 +54,6 @@ const BREAKS_TWO = `admission webhook "manifest.platform.io" denied the request:
   production/budget (high) spec.model.costControls.maxMonthlyUSD: the monthly budget must be declared and at most 500 USD
   production/models (high) spec.model.id: model anthropic/claude is not one of openai/*`;
 
-const configMap = (name: string, text: string, namespace = 'production') => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name, namespace },
-  data: { 'agent.yaml': text },
-});
-
 (whyNoControlPlane() ? describe.skip : describe)('manifests at a real API server', () => {
   let cluster: WebhookCluster;
   let webhook: Webhook;
@@ -71,16 +63,14 @@ const configMap = (name: string, text: string, namespace = 'production') => ({
     cluster.kubectl(args, typeof input === 'string' ? input : JSON.stringify(input));
   const apply = (object: object, ...args: string[]) => kubectl(['apply', '-f', '-', ...args], object);
   const create = (object: object, ...args: string[]) => kubectl(['create', '-f', '-', ...args], object);
-  const fresh = (text: string, namespace?: string) => configMap(`m${(count += 1)}`, text, namespace);
+  const fresh = (text: string, namespace?: string) => configMapOf(`m${(count += 1)}`, text, namespace);
 
   beforeAll(async () => {
     cluster = await WebhookCluster.open(['production', 'advised', 'other', 'relabelled']);
     const { code } = await kubectl(['label', 'namespace', 'production', 'env=production']);
     if (code !== 0) throw new Error('not labelled');
-    webhook = await started();
-    await until(async () => (await cluster.caBundle('manifests')) !== '');
+    webhook = await startManifestWebhook(cluster);
     await cluster.pointTo(webhook.port);
-    await cluster.pointManifestsTo(webhook.port);
     await cluster.apply([LIMITS, ADVICE]);
     // The API server and the webhook receive the changes through watches.
     await until(async () => (await create(fresh(BAD), '--dry-run=server')).stderr.includes('breaks 2'));
@@ -90,17 +80,6 @@ const configMap = (name: string, text: string, namespace = 'production') => ({
     await webhook.close();
     await cluster.close();
   });
-
-  async function started(): Promise<Webhook> {
-    const env = {
-      SIDECAR_IMAGE: 'registry.example/agent-compliance/sidecar:0.1.0',
-      KUBECONFIG: cluster.kubeconfig,
-      MANIFEST_CONFIGURATION,
-    };
-    const config = readConfig(env);
-    if (!config.ok) throw new Error(JSON.stringify(config.problems));
-    return startWebhook({ ...config.config, PORT: 0 }, silentLogger, new AbortController().signal);
-  }
 
   describe('a manifest that breaks Deny rules', () => {
     test.each<[string, (object: object) => ReturnType<typeof kubectl>]>([
@@ -124,7 +103,7 @@ const configMap = (name: string, text: string, namespace = 'production') => ({
         const object = fresh(GOOD);
         expect((await create(object)).code).toBe(0);
         const { name, namespace } = object.metadata;
-        const changed = configMap(name, BAD);
+        const changed = configMapOf(name, BAD);
         const patch = ['configmap', name, '-n', namespace, '-p', JSON.stringify({ data: changed.data })];
         const { code, stderr } = await (how === 'patch'
           ? kubectl(['patch', ...patch])
@@ -201,7 +180,7 @@ const configMap = (name: string, text: string, namespace = 'production') => ({
     test('cannot add the manifest to a ConfigMap that exists, in neither member', async () => {
       const { metadata } = fresh('');
       const { name, namespace } = metadata;
-      const plain = { ...configMap(name, ''), data: { other: '1' } };
+      const plain = { ...configMapOf(name, ''), data: { other: '1' } };
       expect((await create(plain)).code).toBe(0);
       for (const patch of [{ data: { 'agent.yaml': BAD } }, { binaryData: { 'agent.yaml': encoded } }]) {
         const args = [
@@ -260,21 +239,20 @@ const configMap = (name: string, text: string, namespace = 'production') => ({
   });
 
   describe('while the webhook is unavailable', () => {
-    const stored = configMap('stored', GOOD);
+    const stored = configMapOf('stored', GOOD);
     beforeAll(async () => {
       await apply(stored);
       await webhook.close();
     });
     afterAll(async () => {
-      webhook = await started();
-      await cluster.pointManifestsTo(webhook.port);
+      webhook = await startManifestWebhook(cluster);
     });
 
     test('only writes that change the manifest are rejected', async () => {
       const { stderr } = await create(fresh(GOOD));
       expect(stderr).toContain('failed calling webhook "manifest.platform.io"');
-      expect((await apply(configMap('stored', BAD))).stderr).toContain('failed calling webhook');
-      const plain = { ...configMap('plain', ''), data: { 'app.yaml': BAD } };
+      expect((await apply(configMapOf('stored', BAD))).stderr).toContain('failed calling webhook');
+      const plain = { ...configMapOf('plain', ''), data: { 'app.yaml': BAD } };
       expect((await create(plain)).code).toBe(0);
       expect((await kubectl(['label', 'configmap', 'stored', '-n', 'production', 'a=b'])).code).toBe(0);
       expect((await apply(stored)).code).toBe(0);
