@@ -34,7 +34,7 @@ async function last() {
   process.exit(3);
 }
 `;
-const ANSWER = {
+const RESPONSE = {
   ...{ object: 'chat.completion', model: 'gpt-5', usage: { prompt_tokens: 3, completion_tokens: 4 } },
   choices: [
     {
@@ -58,7 +58,7 @@ let cwd: string;
 
 beforeAll(async () => {
   vendor = createServer((_request, response) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWER)),
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(RESPONSE)),
   );
   await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve));
   cwd = mkdtempSync(join(tmpdir(), 'run-'));

@@ -21,8 +21,8 @@ beforeAll(async () => {
   );
   writeFileSync(join(cwd, 'shop/.env'), 'ONLY_IN_DOTENV=x');
   const hints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-  const answer = { description: 'Sells.', tools: [{ name: 'lookup', description: 'Looks up.', ...hints }] };
-  vendor = await startLlmVendor(servers, streams(JSON.stringify(answer)));
+  const response = { description: 'Sells.', tools: [{ name: 'lookup', description: 'Looks up.', ...hints }] };
+  vendor = await startLlmVendor(servers, streams(JSON.stringify(response)));
 });
 afterAll(async () => {
   await servers.close();

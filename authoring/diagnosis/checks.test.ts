@@ -46,7 +46,7 @@ const fence = (label: string): EgressFence => ({
   selector: { matchLabels: { [label]: 'chat' }, matchExpressions: [] },
 });
 
-const rejection = { outcome: 'refused' as const, by: 'guard' as const, message: 'denied', noAnswer: false };
+const rejection = { outcome: 'refused' as const, by: 'guard' as const, message: 'denied', noResponse: false };
 const image = { container: 'agent', reason: 'ImagePullBackOff', message: 'not found' };
 const configMap = (text: ManifestText, change: Partial<WorkloadFacts> = {}) =>
   known([workload({ manifest: { configMap: 'chat-manifest', text: known(text) }, ...change })]);
@@ -225,7 +225,7 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
   [
     'a control plane that is not ready',
     installed({
-      processes: [{ part: 'control-plane', answer: known({ ok: false, text: 'the store is unavailable' }) }],
+      processes: [{ part: 'control-plane', ready: known({ ok: false, text: 'the store is unavailable' }) }],
     }),
     'process-not-ready',
     'the store is unavailable',
@@ -276,7 +276,7 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
   ],
   [
     'an unavailable injector',
-    installed({ trial: known({ ...rejection, noAnswer: true }) }),
+    installed({ trial: known({ ...rejection, noResponse: true }) }),
     'injector-no-answer',
     'did not answer',
     'component=webhook',

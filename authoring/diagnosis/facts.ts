@@ -125,7 +125,7 @@ export type TrialFacts =
   | { outcome: 'injected'; version: string; config: string }
   | { outcome: 'admitted' }
   /** `by`: the component that rejected the pod, derived from the message. */
-  | { outcome: 'refused'; by: 'guard' | 'injector' | 'other'; message: string; noAnswer: boolean };
+  | { outcome: 'refused'; by: 'guard' | 'injector' | 'other'; message: string; noResponse: boolean };
 
 export interface GuardFacts {
   name: string;
@@ -143,7 +143,7 @@ export interface CanaryFacts {
 export interface ProcessFacts {
   /** `control-plane`, `operator`. */
   part: string;
-  answer: Fact<{ ok: boolean; text: string }>;
+  ready: Fact<{ ok: boolean; text: string }>;
 }
 
 export interface LeaseFacts {

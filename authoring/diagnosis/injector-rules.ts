@@ -37,7 +37,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
       const hint = logsCommand(release.namespace, 'webhook');
       if (found.outcome === 'admitted')
         return about(release, 'a pod that opts in is admitted without a sidecar', hint);
-      return found.outcome === 'refused' && found.noAnswer
+      return found.outcome === 'refused' && found.noResponse
         ? about(release, 'a pod that opts in is rejected because the injector did not answer', hint)
         : null;
     }),
@@ -48,7 +48,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'a valid dry-run pod that opts in is rejected by another component, such as a quota, another policy or another webhook',
     remediation: 'The message names the component that rejected the pod.',
     evaluate: judging('trial', (found, { release }) =>
-      found.outcome === 'refused' && !found.noAnswer
+      found.outcome === 'refused' && !found.noResponse
         ? about(
             release,
             `a pod that opts in is rejected: ${found.message}`,

@@ -100,7 +100,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     evaluate: ({ processes, release }) =>
       mergeOutcomes(
         processes.map((process) =>
-          judged(process.answer, ({ ok, text }) => (ok ? null : notReady(process, text, release.namespace))),
+          judged(process.ready, ({ ok, text }) => (ok ? null : notReady(process, text, release.namespace))),
         ),
       ),
   },

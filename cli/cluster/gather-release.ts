@@ -126,14 +126,14 @@ async function processesOf(
     PROCESSES.map(async ({ part, scheme, port }) => {
       const service = deployments.find((each) => label(each, COMPONENT) === part)?.metadata.name;
       if (service === undefined)
-        return { part, answer: known({ ok: false, text: 'its Deployment does not exist' }) };
+        return { part, ready: known({ ok: false, text: 'its Deployment does not exist' }) };
       const path = `/api/v1/namespaces/${namespace}/services/${scheme}${service}:${port}/proxy/readyz`;
-      const answer = await readFact(`get services/proxy in ${namespace}`, async () => {
+      const ready = await readFact(`get services/proxy in ${namespace}`, async () => {
         const reply = await client.send<unknown>({ method: 'GET', path });
         if (!reply.ok && [401, 403].includes(reply.status)) throw new KubeError(reply);
         return { ok: reply.ok, text: reply.ok ? '' : reasonIn(reply.message) };
       });
-      return { part, answer };
+      return { part, ready };
     }),
   );
 }

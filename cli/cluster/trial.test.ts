@@ -42,7 +42,7 @@ test.each<[string, string, RejectedBy]>([
 ])('recognises a rejection by %s', (_, message, by) => {
   expect(forbidden(message)).toEqual({
     known: true,
-    value: { outcome: 'refused', by, message, noAnswer: false },
+    value: { outcome: 'refused', by, message, noResponse: false },
   });
 });
 

@@ -38,8 +38,8 @@ export function trialOf(response: KubeResponse<Pod>, { namespace, guard }: Trial
     return notKnown(`missing permission: create pods in ${namespace} (as a dry run)`);
   if (status !== 422 && !/denied|PodSecurity|quota|webhook/.test(message))
     return notKnown(`cannot create a test pod in ${namespace}: ${message}`);
-  const noAnswer = message.includes(NO_RESPONSE);
-  return known({ outcome: 'refused', by: rejectedBy(message, guard), message, noAnswer });
+  const noResponse = message.includes(NO_RESPONSE);
+  return known({ outcome: 'refused', by: rejectedBy(message, guard), message, noResponse });
 }
 
 /** The API server also names the injector if it could not call the injector, so the whole phrase is compared. */

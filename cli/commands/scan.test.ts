@@ -226,7 +226,7 @@ describe('with an LLM', () => {
       ...context,
     });
   const HINTS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false };
-  const ANSWER = {
+  const RESPONSE = {
     description: 'Sells things.',
     tools: [
       { name: 'drop_order', description: 'Something else.', ...HINTS },
@@ -239,7 +239,7 @@ describe('with an LLM', () => {
   };
 
   test('adds what the code does not show, and marks it', async () => {
-    vendor.replies = [streams(JSON.stringify(ANSWER))];
+    vendor.replies = [streams(JSON.stringify(RESPONSE))];
     const lines: string[] = [];
     const { output, errors, exitCode } = await scan('--dir shop', { progress: (line) => lines.push(line) });
     expect(output).toContain('tool       undecorated     proposed by the model, please review; main.py:15\n');
@@ -308,7 +308,7 @@ describe('with an LLM', () => {
     vendor.replies = [
       streams(
         JSON.stringify({
-          ...ANSWER,
+          ...RESPONSE,
           tools: [],
           models: [{ provider: 'evil', id: 'gpt-4.1' }],
           variables: ['KEY'],
