@@ -1,6 +1,6 @@
 import { ASKED, completion, USAGE, type Scenario } from './scenarios.ts';
 
-/** Events of a streamed answer, in addition to its begin and end. */
+/** Events of a streamed response, in addition to its begin and end. */
 const EVENTS = 100;
 
 const LANE_USAGE = { ...USAGE, prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 } };

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => servers.close());
 
-const answer = (response: ServerResponse): void =>
+const respond = (response: ServerResponse): void =>
   void response.writeHead(200, { 'Content-Length': BODY.length }).end(BODY);
 
 async function run(port: number, more: Partial<OpenLoop> = {}): Promise<{ output: string; errors: string }> {
@@ -39,7 +39,7 @@ test('sends all requests without waiting for responses', async () => {
   const held: ServerResponse[] = [];
   const port = await servers.http((_request, response) => {
     held.push(response);
-    if (held.length === 100) held.forEach(answer);
+    if (held.length === 100) held.forEach(respond);
   });
   const { output } = await run(port);
   const result = JSON.parse(output) as OpenLoopResult;
@@ -52,7 +52,7 @@ test('requests of the warm-up are not counted', async () => {
   let requests = 0;
   const port = await servers.http((_request, response) => {
     requests += 1;
-    answer(response);
+    respond(response);
   });
   const { output } = await run(port, { warmUpSeconds: 1 });
   expect([(JSON.parse(output) as OpenLoopResult).requests, requests]).toEqual([100, 200]);

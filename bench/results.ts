@@ -37,7 +37,7 @@ export interface LatencyRow {
   lateP99Ms: Spread;
 }
 
-/** From the start of the sidecar to its first answer, divided by that of a bare server in the same round. */
+/** From the start of the sidecar to its first response, divided by that of a bare server in the same round. */
 export interface StartResult {
   ratio: Spread;
   /** The same of processor time. */

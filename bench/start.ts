@@ -72,7 +72,7 @@ async function startOnce({ file, flags, port, path, env }: Program): Promise<Sta
   try {
     const pid = child.pid ?? 0;
     if (pid !== 0) pin(pid, 'target');
-    while (!(await answers(port, path))) {
+    while (!(await responds(port, path))) {
       if (child.exitCode !== null || performance.now() - begin > GIVE_UP_MS)
         throw new Error(`${file} did not start: ${log()}`);
       await sleep(1);
@@ -83,7 +83,7 @@ async function startOnce({ file, flags, port, path, env }: Program): Promise<Sta
   }
 }
 
-const answers = (port: number, path: string): Promise<boolean> =>
+const responds = (port: number, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     request({ host: '127.0.0.1', port, path, agent: false }, (response) => {
       response.resume().once('close', () => resolve(response.statusCode === 200 && response.complete));

@@ -102,13 +102,13 @@ const unlisted = (_: unknown, index: number) => ({
 
   test('rejects a change of the source', async () => {
     await create(sidecar('fixed'));
-    const answer = await crd.client.send({
+    const response = await crd.client.send({
       method: 'PATCH',
       path: crd.path('fixed'),
       contentType: 'application/merge-patch+json',
       body: { spec: { source: 'remote', agentRef: null } },
     });
-    expect(answer).toMatchObject({ status: 422, message: expect.stringContaining('source is immutable') });
+    expect(response).toMatchObject({ status: 422, message: expect.stringContaining('source is immutable') });
   });
 
   test.each<[string, object, string]>([
@@ -142,8 +142,8 @@ const unlisted = (_: unknown, index: number) => ({
     ],
   ])('rejects a status with %s', async (_, status, message) => {
     await create(sidecar('limits'));
-    const answer = await patchStatus('limits', status);
-    expect(answer).toMatchObject({ ok: false, status: 422, message: expect.stringContaining(message) });
+    const response = await patchStatus('limits', status);
+    expect(response).toMatchObject({ ok: false, status: 422, message: expect.stringContaining(message) });
   });
 
   test('accepts a status at its limits and prints it, including the wide columns', async () => {
@@ -230,12 +230,12 @@ const unlisted = (_: unknown, index: number) => ({
       interface List {
         items: { metadata: { name: string } }[];
       }
-      const answer = await crd.client.send<List>({
+      const response = await crd.client.send<List>({
         method: 'GET',
         path: crd.collection,
         query: { fieldSelector },
       });
-      expect(expectOk(answer).items.map((item) => item.metadata.name)).toEqual(['away']);
+      expect(expectOk(response).items.map((item) => item.metadata.name)).toEqual(['away']);
     },
   );
 });

@@ -128,8 +128,8 @@ const withException = (change: object) => ({
       'spec.rules[0].id: Invalid value: "all models"',
     ],
   ])('rejects %s', async (_, spec, message) => {
-    const answer = await crd.create(policyOf('rejected', spec));
-    expect(answer).toMatchObject({ ok: false, status: 422, message: expect.stringContaining(message) });
+    const response = await crd.create(policyOf('rejected', spec));
+    expect(response).toMatchObject({ ok: false, status: 422, message: expect.stringContaining(message) });
   });
 
   test('accepts a policy at its limits', async () => {

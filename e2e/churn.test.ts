@@ -110,8 +110,8 @@ describe(`agents under churn (SEED=${SEED})`, () => {
           return [...complaints(world), ...misjudged(world, reports)];
         };
         // Wait until the sidecars' reports are in the observations.
-        const { answer } = await eventually('phase, score and grade', differ, isEmpty, TWO_INTERVALS_MS);
-        return answer;
+        const { result } = await eventually('phase, score and grade', differ, isEmpty, TWO_INTERVALS_MS);
+        return result;
       };
       // Repeated, because the report changes after a slow response of an agent.
       await eventually(`phase, score and grade (${log()})`, judge, isEmpty);

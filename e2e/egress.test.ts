@@ -193,12 +193,12 @@ async function untilReachable(...services: string[]): Promise<void> {
 }
 
 async function observed(name: string, passes: (status: Status) => boolean): Promise<Status> {
-  const { answer } = await eventually(
+  const { result } = await eventually(
     `the observation of ${name}`,
     async () => (await kubectl.get<{ status?: Status }>('ao', name)).status ?? {},
     passes,
   );
-  return answer;
+  return result;
 }
 
 async function podOf(app: string): Promise<Pod> {

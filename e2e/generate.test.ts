@@ -118,7 +118,7 @@ describe.each(Object.entries(AGENTS))('--deploy %s', (_target, name) => {
     // Ready pods are not yet reachable: kube-proxy writes the rules of a Service a moment later.
     for (const port of [8000, 4000]) {
       const health = async () => (await fetchFrom(name, port, '/health')).status;
-      expect((await eventually(`a response from port ${port}`, health)).answer).toBe(200);
+      expect((await eventually(`a response from port ${port}`, health)).result).toBe(200);
     }
     const gap = async () =>
       (await (await fetchFrom(name, 4001, '/gap')).json()) as {
@@ -126,7 +126,7 @@ describe.each(Object.entries(AGENTS))('--deploy %s', (_target, name) => {
         score: number;
         grade: string;
       };
-    const { answer } = await eventually('a report of the agent', gap, ({ source }) => source === 'agent-sdk');
-    expect(answer).toMatchObject({ score: 100, grade: 'A' });
+    const { result } = await eventually('a report of the agent', gap, ({ source }) => source === 'agent-sdk');
+    expect(result).toMatchObject({ score: 100, grade: 'A' });
   });
 });

@@ -175,10 +175,10 @@ describe('while the injector is available', () => {
         await forward.close();
       }
     };
-    const { answer } = await eventually('a passing canary', canary, (text) =>
+    const { result } = await eventually('a passing canary', canary, (text) =>
       text.includes('platform_operator_canary_passing 1'),
     );
-    expect(answer).not.toContain('outcome="differs"');
+    expect(result).not.toContain('outcome="differs"');
     const ofCanary = () => kubectlOf(cluster, 'platform-canary').run('get', 'pods', '-o', 'name');
     expect(await ofCanary()).toBe('');
     const policy = `validatingadmissionpolicy/${FULLNAME}-canary`;
@@ -224,7 +224,7 @@ describe('while the injector is down', () => {
   test('no agent starts, and the ReplicaSet reports the reason', async () => {
     const isReported = (text: string) =>
       text.includes(GUARD_MESSAGE) && /ReplicaFailure +True +FailedCreate/.test(text);
-    const { answer: text } = await eventually(
+    const { result: text } = await eventually(
       "the guard's message",
       () => describeOf('rs', '-l', 'app=late'),
       isReported,
@@ -240,12 +240,12 @@ describe('while the injector is down', () => {
     ['statefulset', 'late-set'],
     ['job', 'late-job'],
   ])('the %s %s has exactly one Warning', async (kind, name) => {
-    const { answer } = await eventually(
+    const { result } = await eventually(
       'the Warning',
       () => eventsOf(kind, name),
       (text) => /Warning +PodsRefused/.test(text) && text.includes(GUARD_MESSAGE),
     );
-    expect(answer.match(/Warning +PodsRefused/g)).toHaveLength(1);
+    expect(result.match(/Warning +PodsRefused/g)).toHaveLength(1);
   });
 
   // Takes half a minute; operator/injector-watch.apiserver.test.ts tests it with a fake clock.
@@ -270,7 +270,7 @@ describe('when the injector is back', () => {
     const haveStarted = withinLimit('agents started after the injector is back');
     const isWhole = ({ items }: Pods) => items.length >= 4;
     const started = () => kubectl.get<Pods>('pods', '-l', 'app in (late, late-set, late-job)');
-    const { items } = (await eventually('the pods', started, isWhole)).answer;
+    const { items } = (await eventually('the pods', started, isWhole)).result;
     haveStarted();
     for (const pod of items) expect(pod.spec.initContainers?.[0]?.name).toBe('platform-sidecar');
     await kubectl.rolledOut('deploy/late');
@@ -287,7 +287,7 @@ describe('when the injector is back', () => {
         (text) => /Normal +CanaryPassed/.test(text),
       );
       const retried = () => kubectl.run('get', 'events', '--field-selector', 'reason=Retry', '-o', 'wide');
-      const { answer } = await eventually('the Event of an owner', retried, (text) => text.includes('Retry'));
-      expect(answer).toMatch(/Normal +Retry +(deployment|statefulset|job)\/late/);
+      const { result } = await eventually('the Event of an owner', retried, (text) => text.includes('Retry'));
+      expect(result).toMatch(/Normal +Retry +(deployment|statefulset|job)\/late/);
     });
 });

@@ -34,7 +34,7 @@ const HOLD = { metadata: { finalizers: ['e2e.test/hold'] } };
 const RELEASE = { metadata: { finalizers: null } };
 
 interface Traffic {
-  answers: Record<string, number>;
+  responses: Record<string, number>;
   failed: number;
   failures: string[];
   connections: number;
@@ -68,7 +68,7 @@ async function lastLine<T>(name: string): Promise<T> {
 }
 
 async function firstResult<T>(name: string): Promise<T> {
-  return (await eventually(`the first output of ${name}`, () => lastLine<T>(name))).answer;
+  return (await eventually(`the first output of ${name}`, () => lastLine<T>(name))).result;
 }
 
 /** The last output of a client after it has ended. */
@@ -95,7 +95,7 @@ async function underTraffic(
   await kubectl.apply([clientPod(name, args, { [agent]: spec.clusterIP })]);
   const { reuse } = await firstResult<Record<string, Traffic>>(name);
   // The pod with the most reused connections.
-  const [busiest] = Object.entries(reuse?.answers ?? {}).sort(([, a], [, b]) => b - a)[0] ?? [];
+  const [busiest] = Object.entries(reuse?.responses ?? {}).sort(([, a], [, b]) => b - a)[0] ?? [];
   await act(String(busiest));
   await kubectl.script(name, 'client', `process.kill(1, 'SIGTERM')`);
   return { ...(await resultOf<Record<string, Traffic>>(name)), 'reuse, before': reuse! };
@@ -129,14 +129,14 @@ async function failureOf(pod: PodObject): Promise<string[] | null> {
 
 /** Waits until all containers of the deleted pod have ended, then releases the pod object and returns it. */
 async function endOf(name: string): Promise<EndedPod> {
-  const { answer } = await eventually(
+  const { result } = await eventually(
     `the end of ${name}`,
     () => kubectl.get<PodObject>('pod', name),
     (pod) => containersOf(pod).every(({ state }) => state.terminated !== undefined),
   );
-  const failure = await failureOf(answer);
+  const failure = await failureOf(result);
   await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(RELEASE));
-  return { ...answer, failure };
+  return { ...result, failure };
 }
 
 /** Deletes the pod; the pod object stays until `endOf` releases it. */
@@ -165,7 +165,7 @@ function expectOrderedExit(ended: EndedPod): void {
 
 function expectNothingLost(traffic: Traffic | undefined): void {
   expect(traffic).toMatchObject({ failed: 0, failures: [] });
-  expect(Object.values(traffic?.answers ?? {}).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(
+  expect(Object.values(traffic?.responses ?? {}).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(
     WORKERS * 2,
   );
 }
@@ -292,14 +292,14 @@ export function describeDeletions(): void {
 
     test.each(['reuse', 'fresh'])('loses no request of the client with %s connections', (kind) => {
       expectNothingLost(traffic[kind]);
-      expect(traffic[kind]?.answers[ended.metadata.name]).toBeGreaterThan(0);
-      expect(Object.keys(traffic[kind]?.answers ?? {}).length).toBeGreaterThan(1);
+      expect(traffic[kind]?.responses[ended.metadata.name]).toBeGreaterThan(0);
+      expect(Object.keys(traffic[kind]?.responses ?? {}).length).toBeGreaterThan(1);
     });
 
     test('keeps client connections open until the deletion', () => {
-      const { answers = {}, connections } = traffic['reuse, before'] ?? {};
+      const { responses = {}, connections } = traffic['reuse, before'] ?? {};
       expect(connections).toBe(WORKERS);
-      expect(Object.values(answers).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(4 * WORKERS);
+      expect(Object.values(responses).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(4 * WORKERS);
     });
 
     test('ends the agent before the sidecar, both with exit code 0', () => {
@@ -328,7 +328,7 @@ export function describeDeletions(): void {
       const { traffic, before } = await runs.restarted;
       expectNothingLost(traffic[kind]);
       const isOld = (pod: string) => before.includes(`pod/${pod}`);
-      const pods = Object.keys(traffic[kind]?.answers ?? {});
+      const pods = Object.keys(traffic[kind]?.responses ?? {});
       expect(pods.some(isOld)).toBe(true);
       expect(pods.some((pod) => !isOld(pod))).toBe(true);
     });

@@ -217,14 +217,14 @@ describe('in a namespace that enforces the restricted profile', () => {
       'asks-theirs': [0, 0],
     });
     // The port name of the other container is not changed.
-    const { answer } = await eventually('the other container', () =>
+    const { result } = await eventually('the other container', () =>
       kubectl.script(
         'deploy/several',
         'second',
         `fetch('http://several-admin').then((a) => a.text()).then(console.log)`,
       ),
     );
-    expect(answer.trim()).toBe('8100');
+    expect(result.trim()).toBe('8100');
   });
 
   test('a Job completes: the sidecar does not keep it running', async () => {
@@ -302,7 +302,7 @@ describe('the route to the agent', () => {
   /** Retries, because a Service refuses connections until kube-proxy has its rules. */
   const ask = async (deployment: string, url: string) => {
     const script = `fetch('${url}').then((a) => console.log(a.status))`;
-    return (await eventually(url, () => kubectl.script(`deploy/${deployment}`, 'agent', script))).answer;
+    return (await eventually(url, () => kubectl.script(`deploy/${deployment}`, 'agent', script))).result;
   };
 
   test('a Service that targets the port name goes through the sidecar, a port number bypasses it, and Routed reports both', async () => {
@@ -323,7 +323,7 @@ describe('the route to the agent', () => {
           () => condition('ao', name, 'Routed'),
           (seen) => seen?.status === status,
         )
-      ).answer;
+      ).result;
     expect(await verdict('plain', 'True')).toMatchObject({
       message: expect.stringContaining('Service plain'),
     });
@@ -348,12 +348,12 @@ describe('the route to the agent', () => {
     expect(await audited('deploy/plain')).not.toContain('/health');
     expect(await restarts()).toEqual({ 'platform-sidecar': [0, true], agent: [0, true] });
     expect(await ask('plain', 'http://127.0.0.1:8000/break')).toBe('200\n');
-    const { answer } = await eventually(
+    const { result } = await eventually(
       'the agent restarted and ready',
       restarts,
       ({ agent }) => agent?.[0] === 1 && agent[1] === true,
     );
-    expect(answer).toEqual({ 'platform-sidecar': [0, true], agent: [1, true] });
+    expect(result).toEqual({ 'platform-sidecar': [0, true], agent: [1, true] });
     // The only endpoint was unavailable for a while.
     await eventually(
       'a response through the Service',
@@ -369,8 +369,8 @@ test('an invalid manifest and a missing ConfigMap are named in the observation a
   await kubectl.apply([manifestConfigMap('broken', 'kind: Nothing\n'), broken!, absent!]);
   const verdict = async (name: string, status: string) => {
     const ask = () => condition('ao', name, 'ManifestValid');
-    const { answer } = await eventually(`ManifestValid of ${name}`, ask, (seen) => seen?.status === status);
-    return answer;
+    const { result } = await eventually(`ManifestValid of ${name}`, ask, (seen) => seen?.status === status);
+    return result;
   };
   expect(await verdict('broken', 'False')).toMatchObject({
     reason: 'ManifestInvalid',
@@ -432,12 +432,12 @@ test('a manifest that breaks a rule of the organisation is rejected; if it is ol
     (isWritten) => isWritten,
   );
   await kubectl.apply([policy, deployment!]);
-  const { answer } = await eventually(
+  const { result } = await eventually(
     'Allowed of ruled',
     () => condition('ao', 'ruled', 'Allowed'),
     (seen) => seen?.status === 'False',
   );
-  expect(answer).toMatchObject({
+  expect(result).toMatchObject({
     reason: 'RuleBroken',
     message: 'e2e-rules/tools: tool shell_exec is forbidden by shell*',
   });
@@ -490,10 +490,10 @@ describe('with platform.io/otlp', () => {
       console.log(asked.status, sent.status, process.env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL);
     })()`;
     // A Service refuses connections until kube-proxy has its rules.
-    const { answer } = await eventually('an accepted span', () =>
+    const { result } = await eventually('an accepted span', () =>
       kubectl.script('deploy/traced', 'agent', sending),
     );
-    expect(answer).toBe('200 200 http/protobuf\n');
+    expect(result).toBe('200 200 http/protobuf\n');
     const audit = `fetch('http://127.0.0.1:4001/audit').then((a) => a.text()).then(console.log)`;
     const ring = async (): Promise<unknown[]> => {
       const entries = await kubectl.script('deploy/traced', 'platform-sidecar', audit);
@@ -501,7 +501,7 @@ describe('with platform.io/otlp', () => {
         .filter(({ path }) => path === '/traced')
         .flatMap(({ events = [] }) => events);
     };
-    const { answer: events } = await eventually('the model call', ring, ({ length }) => length > 0);
+    const { result: events } = await eventually('the model call', ring, ({ length }) => length > 0);
     expect(events).toEqual([
       { type: 'model', modelId: 'gpt-5', promptTokens: 12, completionTokens: 3, source: 'span' },
     ]);
@@ -556,7 +556,7 @@ describe('with policy.engine: opa', () => {
           .then(async (a) => console.log(JSON.stringify({ status: a.status, body: await a.json() })))`,
       );
     // A Service refuses connections until kube-proxy has its rules.
-    const chat = async (message: string) => (await eventually('a response', () => asked(message))).answer;
+    const chat = async (message: string) => (await eventually('a response', () => asked(message))).result;
     expect(JSON.parse(await chat('Hello'))).toEqual({
       status: 403,
       body: expect.objectContaining({ blocked: true, violations: ['pii_detector_not_invoked'] }),
@@ -592,12 +592,12 @@ describe('with policy.engine: opa', () => {
 
 describe('a CronJob', () => {
   test('completes its Jobs, which report as one agent', async () => {
-    const { answer } = await eventually(
+    const { result } = await eventually(
       'a completed Job of the CronJob',
       async () => (await podsOf('often')).find(({ status }) => status.phase === 'Succeeded'),
       (pod) => pod !== undefined,
     );
-    expect(answer?.metadata.labels['platform.io/agent']).toBe('often');
+    expect(result?.metadata.labels['platform.io/agent']).toBe('often');
     // The Job may have started before or after the engine was enabled.
     const engine = [
       ['platform-policy', 0],
@@ -607,7 +607,7 @@ describe('a CronJob', () => {
       ['platform-sidecar', 0],
       ['agent', 0],
     ];
-    expect([ends, [...engine, ...ends]]).toContainEqual(endsOf(answer!));
+    expect([ends, [...engine, ...ends]]).toContainEqual(endsOf(result!));
     await eventually(
       'the Job counted',
       () => kubectl.get<{ status: { lastSuccessfulTime?: string } }>('cronjob', 'often'),

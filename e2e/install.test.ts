@@ -185,7 +185,7 @@ describe('installing', () => {
       }>('pods');
     const areReady = ({ items }: Awaited<ReturnType<typeof list>>) =>
       items.every(({ status }) => status.containerStatuses.every(({ ready }) => ready));
-    const { answer: pods } = await eventually('all processes ready', list, areReady);
+    const { result: pods } = await eventually('all processes ready', list, areReady);
     expect(pods.items.length).toBeGreaterThanOrEqual(3);
     for (const pod of pods.items) {
       expect(pod.status.containerStatuses.map(({ restartCount }) => restartCount)).toEqual([0]);
@@ -241,8 +241,8 @@ describe('an annotated Deployment', () => {
         .map(({ method, statusCode }) => ({ method, statusCode }));
     };
     // The client receives its response shortly before the entry is written.
-    const { answer } = await eventually('both in the audit ring', audit, ({ length }) => length >= 2);
-    expect(answer).toEqual([
+    const { result } = await eventually('both in the audit ring', audit, ({ length }) => length >= 2);
+    expect(result).toEqual([
       { method: 'POST', statusCode: 200 },
       { method: 'POST', statusCode: 200 },
     ]);
@@ -255,9 +255,9 @@ describe('an annotated Deployment', () => {
 
   test('is Compliant once its model, tools and guardrails were observed, and kubectl shows the evidence', async () => {
     const isCompliant = (seen: Observation) => conditionOf(seen, 'Compliant')?.status === 'True';
-    const { answer } = await eventually('enough evidence', () => observation(), isCompliant);
-    expect(answer.status?.evidence).toMatchObject({ percent: 61, shown: 5.5, declared: 9, reported: 7 });
-    const tiers = Map.groupBy(answer.status?.evidence?.items ?? [], ({ tier }) => tier);
+    const { result } = await eventually('enough evidence', () => observation(), isCompliant);
+    expect(result.status?.evidence).toMatchObject({ percent: 61, shown: 5.5, declared: 9, reported: 7 });
+    const tiers = Map.groupBy(result.status?.evidence?.items ?? [], ({ tier }) => tier);
     expect(tiers.get('observed')?.map(({ kind }) => kind)).toEqual(['model', 'budget']);
     const wide = await kubectl.run('get', 'ao', AGENT, '-o', 'wide');
     expect(wide.split('\n')[0]).toMatch(/ COMPLIANT .* EVIDENCE +PROVED /);
@@ -295,16 +295,16 @@ describe('an annotated Deployment', () => {
     // A slow response of the agent may be in one report and not in the next.
     const isSame = ({ pod, kubectl, stored }: Awaited<ReturnType<typeof everywhere>>) =>
       isDeepStrictEqual(pod, kubectl) && isDeepStrictEqual(pod, stored);
-    const { answer } = await eventually('the same everywhere', everywhere, isSame);
-    expect(answer.list.status).toBe(200);
-    expect(answer.list.body).toEqual([
+    const { result } = await eventually('the same everywhere', everywhere, isSame);
+    expect(result.list.status).toBe(200);
+    expect(result.list.body).toEqual([
       expect.objectContaining({
         agentName: AGENT,
         namespace: NAMESPACE,
         phase: 'Healthy',
-        grade: answer.pod.grade,
-        score: answer.pod.score,
-        tokens: answer.tokens,
+        grade: result.pod.grade,
+        score: result.pod.score,
+        tokens: result.tokens,
       }),
     ]);
   });
@@ -372,7 +372,7 @@ async function skipsAGuardrail(): Promise<unknown> {
   await deploy(CARELESS, { AGENT_FAULTS: 'pii-only-for-long-messages' });
   const forward = await cluster.forward({ namespace: NAMESPACE, name: CARELESS, port: 80 });
   try {
-    const { answer } = await eventually(
+    const { result } = await eventually(
       'a response of the agent through the Service',
       async () => {
         const response = await fetch(`${forward.url}/v1/chat`, {
@@ -390,13 +390,13 @@ async function skipsAGuardrail(): Promise<unknown> {
       ({ status }) => status !== 502,
     );
     // Without a violation, the observation would never show one.
-    expect(answer).toMatchObject({ status: 403 });
+    expect(result).toMatchObject({ status: 403 });
     const isCounted = (seen: Observation) =>
       seen.status?.violations === 1 &&
       hasIssues(seen, 'policy.pii_detector_not_invoked') &&
       conditionOf(seen, 'Compliant')?.status === 'False';
     await shows('the violation in kubectl', isCounted, CARELESS);
-    return answer;
+    return result;
   } finally {
     await forward.close();
   }
@@ -465,9 +465,9 @@ describe('kubectl shows', () => {
     const cells = (line = '') => line.trim().split(/\s+/);
     const table = async () =>
       (await kubectl.run('get', 'agentobservations', AGENT)).trim().split('\n').map(cells);
-    const { answer } = await eventually('a healthy row', table, ([, row = []]) => row[1] === 'Healthy');
-    expect(answer[0]).toEqual(['NAME', 'PHASE', 'GRADE', 'SCORE', 'TOKENS', 'CHECKED']);
-    expect(answer[1]?.slice(0, 5)).toEqual([AGENT, 'Healthy', 'A', '100', String(counted)]);
+    const { result } = await eventually('a healthy row', table, ([, row = []]) => row[1] === 'Healthy');
+    expect(result[0]).toEqual(['NAME', 'PHASE', 'GRADE', 'SCORE', 'TOKENS', 'CHECKED']);
+    expect(result[1]?.slice(0, 5)).toEqual([AGENT, 'Healthy', 'A', '100', String(counted)]);
   });
 
   test('an agent that skips a declared guardrail is blocked in enforce mode, and the violation is counted', async () => {
@@ -598,7 +598,7 @@ const hasOwnImages = ['E2E_IMAGE_PREFIX', 'E2E_IMAGE_TAG'].every((name) => proce
     // Commands that wait for a minute are repeated on slower machines.
     const isLate = ({ code, stderr }: RunResult) => code !== 0 && stderr.includes('timed out waiting');
     const { code, stdout, stderr } = isLate(typed)
-      ? (await eventually(commands, type, (again) => !isLate(again))).answer
+      ? (await eventually(commands, type, (again) => !isLate(again))).result
       : typed;
     if (code !== 0) throw new Error(`exit code ${code}\n${stdout}\n${stderr}`);
     // All columns except CHECKED, which is a relative time.

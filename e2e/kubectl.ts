@@ -92,17 +92,17 @@ const withoutManagedFields = (name: string, value: unknown): unknown =>
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T>,
-  passes: (answer: T) => boolean = () => true,
+  passes: (result: T) => boolean = () => true,
   withinMs: number = PATIENCE_MS,
-): Promise<{ answer: T; tookMs: number }> {
+): Promise<{ result: T; tookMs: number }> {
   const started = performance.now();
   for (;;) {
     let last: string;
     try {
-      const answer = await ask();
+      const result = await ask();
       const tookMs = performance.now() - started;
-      if (passes(answer)) return { answer, tookMs };
-      last = typeof answer === 'string' ? answer : JSON.stringify(answer, withoutManagedFields);
+      if (passes(result)) return { result, tookMs };
+      last = typeof result === 'string' ? result : JSON.stringify(result, withoutManagedFields);
     } catch (error) {
       last = error instanceof Error ? error.message : String(error);
     }

@@ -97,12 +97,12 @@ async function report(count: number): Promise<void> {
 /** Retried while a replica is not available. */
 async function points(step: HistoryStep): Promise<HistoryPoint[]> {
   const path = `/api/v1/agents/${AGENT}/history?step=${step}`;
-  const { answer } = await eventually(
+  const { result } = await eventually(
     'the history',
     () => ask<AgentHistory>(path),
     ({ status }) => status === 200,
   );
-  return answer.body.points;
+  return result.body.points;
 }
 
 const observation = async () =>
@@ -183,9 +183,9 @@ function localVolume(path: string) {
     const several = () => Promise.all(Array.from({ length: 5 }, beat));
     await eventually('responses of PostgreSQL', several, (all) => all.every((status) => status === 401));
     expect((await observation()).agentId).toBe(agent.agentId);
-    const { answer } = await eventually('a new registration', register, ({ status }) => status === 201);
-    expect(answer.body.agentId).not.toBe(agent.agentId);
-    agent = answer.body;
+    const { result } = await eventually('a new registration', register, ({ status }) => status === 201);
+    expect(result.body.agentId).not.toBe(agent.agentId);
+    agent = result.body;
     expect((await observation()).agentId).toBe(agent.agentId);
     await system.rolledOut(`deploy/${NAME}`);
   });

@@ -347,13 +347,13 @@ describe('after all steps', () => {
   test('registering again returns the existing agent', async () => {
     const body = { agentName: REMOTE, runtime: 'other' };
     const request = { method: 'POST', body } as const;
-    const answer = await adminApi<{ agentId: string }>(
+    const result = await adminApi<{ agentId: string }>(
       kubectl,
       `deploy/${AGENT}`,
       '/api/v1/register',
       request,
     );
-    expect({ status: answer.status, agentId: answer.body.agentId }).toEqual({
+    expect({ status: result.status, agentId: result.body.agentId }).toEqual({
       status: 200,
       agentId: first.agentIds[REMOTE],
     });

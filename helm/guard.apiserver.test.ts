@@ -115,8 +115,8 @@ const CONTROL_PLANE = 'agent-compliance-control-plane';
   /** Creates like kubectl, but on one connection, because there are many pods; `stderr` is the rejection message. */
   async function create(object: object, namespace = 'team'): Promise<Pick<RunResult, 'code' | 'stderr'>> {
     const path = `/api/v1/namespaces/${namespace}/pods`;
-    const answer = await client.send({ method: 'POST', path, query: { dryRun: 'All' }, body: object });
-    return answer.ok ? { code: 0, stderr: '' } : { code: 1, stderr: answer.message };
+    const response = await client.send({ method: 'POST', path, query: { dryRun: 'All' }, body: object });
+    return response.ok ? { code: 0, stderr: '' } : { code: 1, stderr: response.message };
   }
 
   /** Creates and stores a pod of `team`. */
@@ -128,7 +128,7 @@ const CONTROL_PLANE = 'agent-compliance-control-plane';
   /** Applies the guard and waits about a second until it is active. `isActive` excludes other rejections of the probe. */
   async function guard(
     action: string,
-    isActive: (answer: Pick<RunResult, 'code' | 'stderr'>) => boolean,
+    isActive: (response: Pick<RunResult, 'code' | 'stderr'>) => boolean,
     probe: object = opted(),
     ...values: string[]
   ): Promise<void> {
@@ -899,8 +899,8 @@ const CONTROL_PLANE = 'agent-compliance-control-plane';
         body: { spec },
         contentType,
       };
-      const answer = await client.send({ method: 'PATCH', ...request });
-      return answer.ok ? '' : answer.message;
+      const response = await client.send({ method: 'PATCH', ...request });
+      return response.ok ? '' : response.message;
     };
     const debug = (more: Spec) => ({ ephemeralContainers: [{ name: 'debug', image: 'busybox', ...more }] });
     const mounts = (name: string) => debug({ volumeMounts: [{ name, mountPath: '/x' }] });
@@ -942,8 +942,8 @@ const CONTROL_PLANE = 'agent-compliance-control-plane';
   describe('access to a running pod', () => {
     const path = '/api/v1/namespaces/team/pods/reached';
     const post = async (url: string, body?: object, query: Record<string, string> = {}) => {
-      const answer = await client.send({ method: 'POST', path: url, query, ...(body && { body }) });
-      return answer.ok ? '' : answer.message;
+      const response = await client.send({ method: 'POST', path: url, query, ...(body && { body }) });
+      return response.ok ? '' : response.message;
     };
     const exec = (container: string, subresource = 'exec') =>
       post(`${path}/${subresource}`, undefined, { container, command: 'true', stdout: 'true' });
@@ -1030,15 +1030,17 @@ const CONTROL_PLANE = 'agent-compliance-control-plane';
       };
       const contentType = 'application/strategic-merge-patch+json';
       const body = { ...change, metadata };
-      const answer = await client.send<{ metadata: object }>({
+      const response = await client.send<{ metadata: object }>({
         ...{ method: 'PATCH', path: `${path}/${subresource}`, body, contentType },
       });
-      expect(answer.ok).toBe(true);
-      expect(answer.ok && answer.body.metadata).toMatchObject({
+      expect(response.ok).toBe(true);
+      expect(response.ok && response.body.metadata).toMatchObject({
         labels: { 'platform.io/agent': 'x' },
         annotations: { 'platform.io/inject': 'true' },
       });
-      expect(answer.ok && Object.keys((answer.body.metadata as { labels: object }).labels)).toHaveLength(1);
+      expect(response.ok && Object.keys((response.body.metadata as { labels: object }).labels)).toHaveLength(
+        1,
+      );
     });
   });
 
@@ -1101,8 +1103,8 @@ const CONTROL_PLANE = 'agent-compliance-control-plane';
         'team',
       ],
     ])("for the sidecar's audience is not issued to %s", async (_case, user, audiences, namespace) => {
-      const answer = await token(user, audiences, namespace);
-      expect([answer.code, answer.stderr]).toEqual([1, expect.stringContaining(ONLY_KUBELET)]);
+      const response = await token(user, audiences, namespace);
+      expect([response.code, response.stderr]).toEqual([1, expect.stringContaining(ONLY_KUBELET)]);
     });
 
     test.each<[string, string[], string[]]>([

@@ -412,14 +412,14 @@ const PARTS = {
 
   describe.each(Object.entries(PARTS))('of the %s', (part, { may, mayNot }) => {
     test.each(may)('%s', async (_what, request) => {
-      const answer = await send(part, request);
-      expect(answer.ok ? '' : answer.message).toBe('');
+      const response = await send(part, request);
+      expect(response.ok ? '' : response.message).toBe('');
     });
 
     test.each(mayNot)('never %s', async (_what, request, message) => {
-      const answer = await send(part, request);
-      expect(answer).toMatchObject({ ok: false, status: 403 });
-      expect(answer.ok ? '' : answer.message).toContain(message);
+      const response = await send(part, request);
+      expect(response).toMatchObject({ ok: false, status: 403 });
+      expect(response.ok ? '' : response.message).toContain(message);
     });
   });
 

@@ -6,24 +6,24 @@ import { createServer as createTlsServer } from 'node:https';
 import { LANE_SCENARIOS } from '../lane-scenarios.ts';
 import { BEHAVIOR_HEADERS, SCENARIOS, type Scenario } from '../scenarios.ts';
 
-interface Answer {
+interface Reply {
   headers: Record<string, string>;
   parts: readonly string[];
 }
 
-function answerOf({ contentType, response: parts }: Scenario, more: Record<string, string> = {}): Answer {
+function responseOf({ contentType, response: parts }: Scenario, more: Record<string, string> = {}): Reply {
   const [body = ''] = parts;
   const length: Record<string, string> =
     parts.length === 1 ? { 'Content-Length': String(Buffer.byteLength(body)) } : {};
   return { headers: { 'Content-Type': contentType, ...length, ...more }, parts };
 }
 
-const answers = new Map<string, Answer>([
-  ...SCENARIOS.flatMap((scenario): [string, Answer][] => [
-    [`/plain${scenario.path}`, answerOf(scenario)],
-    [`/headers${scenario.path}`, answerOf(scenario, BEHAVIOR_HEADERS)],
+const responses = new Map<string, Reply>([
+  ...SCENARIOS.flatMap((scenario): [string, Reply][] => [
+    [`/plain${scenario.path}`, responseOf(scenario)],
+    [`/headers${scenario.path}`, responseOf(scenario, BEHAVIOR_HEADERS)],
   ]),
-  ...LANE_SCENARIOS.map((scenario): [string, Answer] => [scenario.path, answerOf(scenario)]),
+  ...LANE_SCENARIOS.map((scenario): [string, Reply] => [scenario.path, responseOf(scenario)]),
 ]);
 
 /** Writes one event per turn of the event loop, like a model that generates token by token. */
@@ -38,7 +38,7 @@ function stream(response: ServerResponse, events: readonly string[], next = 0): 
 }
 
 function onRequest(request: IncomingMessage, response: ServerResponse): void {
-  const found = answers.get(request.url ?? '');
+  const found = responses.get(request.url ?? '');
   request.resume().once('end', () => {
     response.writeHead(found === undefined ? 404 : 200, found?.headers);
     if (found === undefined || found.parts.length === 1) response.end(found?.parts[0]);

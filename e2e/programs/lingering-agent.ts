@@ -14,11 +14,11 @@ const open = new Set<() => void>();
 
 /** POST /work?ms=…: reads the body and responds after that time with the pod's name. */
 function work(request: IncomingMessage, response: ServerResponse, ms: number): void {
-  const answer = (): void => {
+  const respond = (): void => {
     if (isEnding) response.setHeader('connection', 'close');
     response.end(hostname());
   };
-  request.resume().on('end', () => setTimeout(answer, ms));
+  request.resume().on('end', () => setTimeout(respond, ms));
 }
 
 /** GET /stream: server-sent events until the agent ends, then a final event. */

@@ -15,7 +15,7 @@ const MANY = 10;
 
 interface Client {
   /** Number of requests by response text. */
-  answers: Record<string, number>;
+  responses: Record<string, number>;
   failures: string[];
   sockets: number;
   /** Workers that have had a response. */
@@ -29,7 +29,7 @@ const startedAt = performance.now();
 const clientOf = (kind: string): Client => {
   const options = { keepAlive: kind === 'reuse', maxSockets: 1 };
   const agents = Array.from({ length: Number(workers) }, () => new Agent(options));
-  return { answers: {}, failures: [], sockets: 0, started: 0, agents };
+  return { responses: {}, failures: [], sockets: 0, started: 0, agents };
 };
 const clients = new Map(kinds.split(',').map((kind) => [kind, clientOf(kind)]));
 
@@ -39,15 +39,15 @@ function send(client: Client, agent: Agent, ms: number): Promise<void> {
       client.failures.push(`${Math.round(performance.now() - startedAt)} ms: ${what}`);
       resolve();
     };
-    const outgoing = request(`${url}/work?ms=${ms}`, { agent, method: 'POST' }, (answer) => {
+    const outgoing = request(`${url}/work?ms=${ms}`, { agent, method: 'POST' }, (response) => {
       let text = '';
-      answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      answer.on('error', (error) => fail(`cut: ${error.message}`));
-      answer.on('end', () => {
-        if (answer.statusCode === 200) {
-          client.answers[text] = (client.answers[text] ?? 0) + 1;
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('error', (error) => fail(`cut: ${error.message}`));
+      response.on('end', () => {
+        if (response.statusCode === 200) {
+          client.responses[text] = (client.responses[text] ?? 0) + 1;
           resolve();
-        } else fail(`${answer.statusCode} ${text}`);
+        } else fail(`${response.statusCode} ${text}`);
       });
     });
     outgoing.on('error', (error) => fail(`${error.message}, reused: ${outgoing.reusedSocket}`));
@@ -58,15 +58,15 @@ function send(client: Client, agent: Agent, ms: number): Promise<void> {
 
 const msOf = (worker: number): number => (worker % 2 === 0 ? LONG_MS : SHORT_MS);
 const report = (): void => {
-  const shown = [...clients].map(([kind, { answers, failures, sockets }]) => [
+  const shown = [...clients].map(([kind, { responses, failures, sockets }]) => [
     kind,
-    { answers, failed: failures.length, failures: failures.slice(0, 5), connections: sockets },
+    { responses, failed: failures.length, failures: failures.slice(0, 5), connections: sockets },
   ]);
   process.stdout.write(`${JSON.stringify(Object.fromEntries(shown))}\n`);
 };
 
-const hasMany = ({ answers, started, agents }: Client): boolean => {
-  const sum = Object.values(answers).reduce((all, count) => all + count, 0);
+const hasMany = ({ responses, started, agents }: Client): boolean => {
+  const sum = Object.values(responses).reduce((all, count) => all + count, 0);
   return started === agents.length && sum >= MANY * agents.length;
 };
 let isReported = false;

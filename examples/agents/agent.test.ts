@@ -242,8 +242,8 @@ describe('the lying agent', () => {
     const passed = report.checks.filter(({ status }) => status === 'pass').map(({ id }) => id);
     expect(passed).toEqual(expect.arrayContaining(['service:orders-db', 'model:openai/gpt-4o']));
     const body = JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }] });
-    const answer = await fetch(`${url}/v1/chat/completions`, { method: 'POST', body });
-    expect(await answer.json()).toMatchObject({ model: 'gpt-4o-mini' });
+    const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', body });
+    expect(await response.json()).toMatchObject({ model: 'gpt-4o-mini' });
   });
 });
 
@@ -270,7 +270,7 @@ test('claims-tools: GET /capabilities lists missing tools', async () => {
 });
 
 describe('with a real model', () => {
-  async function aModel(answer: { status: number; body: unknown }): Promise<[URL, unknown[]]> {
+  async function aModel(reply: { status: number; body: unknown }): Promise<[URL, unknown[]]> {
     const requests: unknown[] = [];
     const server: Server = createServer((request, response) => {
       const chunks: Buffer[] = [];
@@ -278,8 +278,8 @@ describe('with a real model', () => {
       request.on('end', () => {
         const body = Buffer.concat(chunks).toString();
         requests.push([request.url, request.headers.authorization, body === '' ? null : JSON.parse(body)]);
-        response.writeHead(answer.status, { 'content-type': 'application/json' });
-        response.end(JSON.stringify(answer.body));
+        response.writeHead(reply.status, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(reply.body));
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

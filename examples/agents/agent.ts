@@ -51,7 +51,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const listener = await listen({
     host: options.host,
     port: options.port,
-    handler: (request, response) => void server?.answer(request, response),
+    handler: (request, response) => void server?.respond(request, response),
   });
   const reporter = createReporter({
     manifest,
@@ -103,7 +103,7 @@ class AgentServer {
     this.#systemPrompt = systemPromptOf(context);
   }
 
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { faults, reporter, logger } = this.#context;
     try {
       const path = (request.url ?? '').split('?', 1)[0] ?? '';

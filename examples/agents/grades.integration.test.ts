@@ -52,14 +52,14 @@ interface Seen {
 
 async function seen(): Promise<Seen> {
   const gap = (await (await fetch(`${controlUrl}/gap`)).json()) as GapReport;
-  const answer = await fetch(`${controlUrl}/health/ready`);
-  const { status } = (await answer.json()) as ReadyReport;
+  const response = await fetch(`${controlUrl}/health/ready`);
+  const { status } = (await response.json()) as ReadyReport;
   return {
     score: gap.score,
     grade: gap.grade,
     source: gap.source,
     ready: status,
-    code: answer.status,
+    code: response.status,
     issues: gap.issues.map(({ severity, property }) => `${severity} ${property}`).sort(),
   };
 }

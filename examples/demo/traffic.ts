@@ -70,10 +70,10 @@ export async function sendTraffic(
   });
   const report = { calls: 0, streamed: 0, tokens: 0 };
   for (const prompt of isEnforced ? [ATTACK, ...PROMPTS] : PROMPTS) {
-    const { answer, tokens } = prompt.stream ? await stream(client, prompt) : await ask(client, prompt);
+    const { text, tokens } = prompt.stream ? await stream(client, prompt) : await ask(client, prompt);
     const expected = (isEnforced ? prompt.stopped : undefined) ?? prompt.expect;
-    if (isBuiltInModel && !expected.test(answer))
-      throw new Error(`${proxyUrl} returned ${JSON.stringify(answer)} for ${JSON.stringify(prompt.text)}`);
+    if (isBuiltInModel && !expected.test(text))
+      throw new Error(`${proxyUrl} returned ${JSON.stringify(text)} for ${JSON.stringify(prompt.text)}`);
     report.calls += 1;
     report.streamed += prompt.stream ? 1 : 0;
     report.tokens += tokens;
@@ -109,30 +109,30 @@ export async function sendMessages(
   return report;
 }
 
-interface Answer {
-  answer: string;
+interface Received {
+  text: string;
   tokens: number;
 }
 
-async function ask(client: OpenAI, prompt: Prompt): Promise<Answer> {
+async function ask(client: OpenAI, prompt: Prompt): Promise<Received> {
   const completion = await client.chat.completions.create(requestOf(prompt));
   const message = completion.choices[0]?.message;
   const call = message?.tool_calls?.[0];
   return {
-    answer: call?.type === 'function' ? call.function.arguments : (message?.content ?? ''),
+    text: call?.type === 'function' ? call.function.arguments : (message?.content ?? ''),
     tokens: completion.usage?.total_tokens ?? 0,
   };
 }
 
-async function stream(client: OpenAI, prompt: Prompt): Promise<Answer> {
+async function stream(client: OpenAI, prompt: Prompt): Promise<Received> {
   const chunks = await client.chat.completions.create({
     ...requestOf(prompt),
     stream: true,
     stream_options: { include_usage: true },
   });
-  const seen: Answer = { answer: '', tokens: 0 };
+  const seen: Received = { text: '', tokens: 0 };
   for await (const chunk of chunks) {
-    seen.answer += chunk.choices[0]?.delta.content ?? '';
+    seen.text += chunk.choices[0]?.delta.content ?? '';
     seen.tokens += chunk.usage?.total_tokens ?? 0;
   }
   return seen;

@@ -10,8 +10,8 @@ export async function waitFor<T>(
 ): Promise<T> {
   const deadline = performance.now() + options.timeoutMs;
   for (;;) {
-    const answer = await ask().catch(() => null);
-    if (answer !== null) return answer;
+    const value = await ask().catch(() => null);
+    if (value !== null) return value;
     if (performance.now() > deadline)
       throw new Error(`${what}: not within ${options.timeoutMs / 1_000} seconds`);
     await sleep(STEP_MS, undefined, { signal: options.signal });
