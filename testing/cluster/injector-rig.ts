@@ -129,8 +129,8 @@ export class InjectorRig {
   /** The rejection message for a pod (dry run); null: accepted. */
   async refused(pod: object): Promise<string | null> {
     const path = '/api/v1/namespaces/default/pods';
-    const answer = await this.#client.send({ method: 'POST', path, query: { dryRun: 'All' }, body: pod });
-    return answer.ok ? null : answer.message;
+    const response = await this.#client.send({ method: 'POST', path, query: { dryRun: 'All' }, body: pod });
+    return response.ok ? null : response.message;
   }
 
   /** Events with this reason in a namespace. */

@@ -16,7 +16,7 @@ import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const SYSTEM = 'platform-system';
 /** Timeout for requests to an operator; long enough for a busy machine. */
-const ANSWER_MS = 20_000;
+const RESPONSE_MS = 20_000;
 /** Each attempt waits for 15 seconds. */
 const POST_TRIES = 8;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -111,11 +111,11 @@ export class OperatorRig {
   async post(path: string, body: Named): Promise<Made> {
     for (let tries = 1; ; tries += 1)
       try {
-        const answer = await this.client.send<Made>({ method: 'POST', path, body });
+        const response = await this.client.send<Made>({ method: 'POST', path, body });
         // A request without a response may have been executed.
-        const isDone = tries > 1 && !answer.ok && answer.reason === 'AlreadyExists';
+        const isDone = tries > 1 && !response.ok && response.reason === 'AlreadyExists';
         const made = { method: 'GET' as const, path: `${path}/${body.metadata.name}` };
-        return expectOk(isDone ? await this.client.send<Made>(made) : answer);
+        return expectOk(isDone ? await this.client.send<Made>(made) : response);
       } catch (error) {
         if (!(error instanceof KubeError && error.status === 0) || tries === POST_TRIES) throw error;
       }
@@ -192,7 +192,7 @@ export class OperatorRig {
 
 function probesOf(base: string): Pick<OperatorProcess, 'readiness' | 'isLive' | 'metric'> {
   const get = (path: string) =>
-    fetch(base + path, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => null);
+    fetch(base + path, { signal: AbortSignal.timeout(RESPONSE_MS) }).catch(() => null);
   return {
     async readiness() {
       const response = await get('/readyz');

@@ -9,7 +9,7 @@ import { openFaultyNetwork, type FaultyNetwork } from '../http/faulty-network.ts
 
 export const NAMESPACE = 'team';
 /** Timeout of a readiness request in milliseconds. */
-const ANSWER_MS = 20_000;
+const RESPONSE_MS = 20_000;
 const ADMIN_KEY = 'admin-key-of-a-test';
 const UNREACHABLE = 'caches not up to date: pods, unlabelledPods, observations, services, mounts';
 
@@ -139,13 +139,15 @@ async function startControlPlane(rig: OperatorRig, apiServer: string): Promise<C
 
 async function agentsOf(url: string): Promise<string[]> {
   const headers = { 'x-admin-key': ADMIN_KEY };
-  const answer = await fetch(`${url}/api/v1/agents`, { headers, signal: AbortSignal.timeout(2_000) });
-  return answer.ok ? ((await answer.json()) as { agentName: string }[]).map((each) => each.agentName) : [];
+  const response = await fetch(`${url}/api/v1/agents`, { headers, signal: AbortSignal.timeout(2_000) });
+  return response.ok
+    ? ((await response.json()) as { agentName: string }[]).map((each) => each.agentName)
+    : [];
 }
 
 /** 0: no response in time. */
 const statusOf = (url: string): Promise<number> =>
-  fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).then(
+  fetch(url, { signal: AbortSignal.timeout(RESPONSE_MS) }).then(
     ({ status }) => status,
     () => 0,
   );

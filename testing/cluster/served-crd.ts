@@ -93,11 +93,11 @@ export class ServedCrd<T> {
     const access = loadClusterAccess(this.#control.kubeconfig);
     const { headers, tls } = await access.credentials();
     const dispatcher = new Agent({ connect: tls });
-    const answer = await request(`${access.server}${this.path(name)}`, {
+    const response = await request(`${access.server}${this.path(name)}`, {
       dispatcher,
       headers: { ...headers, accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
     });
-    const table = (await answer.body.json()) as Table;
+    const table = (await response.body.json()) as Table;
     await dispatcher.close();
     return table;
   }

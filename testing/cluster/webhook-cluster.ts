@@ -96,8 +96,8 @@ export class WebhookCluster {
     await this.apply(policies);
     const probe = optedInPod({ metadata: { name: mark } });
     for (const end = Date.now() + PATIENCE_MS; ;) {
-      const answer = await this.create(probe);
-      if (!answer.ok && answer.message.includes(message)) break;
+      const response = await this.create(probe);
+      if (!response.ok && response.message.includes(message)) break;
       if (Date.now() > end) throw new Error('the guard did not become effective');
       await sleep(50);
     }
@@ -192,15 +192,15 @@ export class WebhookCluster {
   }
 
   async #get<T>(path: string): Promise<T> {
-    const answer = await this.client.send<T>({ method: 'GET', path });
-    if (!answer.ok) throw new Error(answer.message);
-    return answer.body;
+    const response = await this.client.send<T>({ method: 'GET', path });
+    if (!response.ok) throw new Error(response.message);
+    return response.body;
   }
 
   async #patch(path: string, body: unknown[]): Promise<void> {
     const contentType = 'application/json-patch+json';
-    const answer = await this.client.send({ method: 'PATCH', path, body, contentType });
-    if (!answer.ok) throw new Error(answer.message);
+    const response = await this.client.send({ method: 'PATCH', path, body, contentType });
+    if (!response.ok) throw new Error(response.message);
   }
 
   async #kubeconfigOf(account: string): Promise<string> {

@@ -85,21 +85,21 @@ const relay: RequestListener = (request, response) => {
     const exchange: Exchange = { path: url, bearer: authorization.replace('Bearer ', ''), beat, status: 0 };
     exchanges.push(exchange);
     try {
-      const answer = await fetch(`http://127.0.0.1:${planePort}${url}`, {
+      const received = await fetch(`http://127.0.0.1:${planePort}${url}`, {
         method,
         headers: { authorization, 'content-type': 'application/json' },
         ...(body !== '' && { body }),
       });
-      const content = Buffer.from(await answer.arrayBuffer());
-      exchange.status = answer.status;
+      const content = Buffer.from(await received.arrayBuffer());
+      exchange.status = received.status;
       if (beat !== null && losesNext) {
         losesNext = false;
         response.destroy();
         return;
       }
       // A control plane with a rate limit of an hour asks for the rest of the hour.
-      const retryAfter = answer.headers.has('retry-after') && { 'retry-after': '1' };
-      response.writeHead(answer.status, { 'content-type': 'application/json', ...retryAfter }).end(content);
+      const retryAfter = received.headers.has('retry-after') && { 'retry-after': '1' };
+      response.writeHead(received.status, { 'content-type': 'application/json', ...retryAfter }).end(content);
     } catch {
       // There is no control plane at the moment.
       response.destroy();

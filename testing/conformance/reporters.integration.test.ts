@@ -45,18 +45,18 @@ async function startServices(servers: TestServers) {
   const serve: RequestListener = (request, response) => {
     void text(request).then((body) => {
       const url = request.url ?? '';
-      let answer: { status: number; body: unknown } = { status: 200, body: {} };
+      let content: { status: number; body: unknown } = { status: 200, body: {} };
       if (url === '/events') {
         const parsed = parseEventBatch(JSON.parse(body));
         if (parsed.ok) found.batches.push(parsed.value);
-        else answer = { status: 400, body: {} };
+        else content = { status: 400, body: {} };
       } else if (url.startsWith('/v1/data/')) {
         found.queries.push({ path: url, ...(JSON.parse(body) as object) });
-        answer = engine ?? { status: 500, body: {} };
-      } else if (url === '/mcp') answer.body = HANDSHAKE;
-      else answer.status = request.headers.authorization === 'Bearer sk-1' ? 200 : 401;
-      response.writeHead(answer.status, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(answer.body));
+        content = engine ?? { status: 500, body: {} };
+      } else if (url === '/mcp') content.body = HANDSHAKE;
+      else content.status = request.headers.authorization === 'Bearer sk-1' ? 200 : 401;
+      response.writeHead(content.status, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(content.body));
     });
   };
   const url = `http://127.0.0.1:${await servers.http(serve)}`;
@@ -80,7 +80,7 @@ async function startServices(servers: TestServers) {
     env,
     /** Returns and forgets what arrived. */
     take: () => ({ batches: found.batches.splice(0), queries: found.queries.splice(0) }),
-    answerQueries: (answer: Case['engine']) => (engine = answer),
+    respondQueries: (response: Case['engine']) => (engine = response),
   };
 }
 
@@ -112,9 +112,9 @@ async function exchange(port: number, { method, path, requestId, body }: Case['r
   const sent = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false });
   sent.end(content);
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
-  const answer = await text(response);
+  const raw = await text(response);
   const parsed: unknown =
-    answer === '' ? null : JSON.parse(answer, (name, value: unknown) => VARIABLE[name] ?? value);
+    raw === '' ? null : JSON.parse(raw, (name, value: unknown) => VARIABLE[name] ?? value);
   return { status: response.statusCode, headers: response.headers, body: parsed };
 }
 
@@ -136,7 +136,7 @@ describe.each(AGENTS)('$language', ({ command, isHere }) => {
   });
 
   each('$name', async ({ request, engine, expect: wanted }) => {
-    services.answerQueries(engine);
+    services.respondQueries(engine);
     const { status, headers, body } = await exchange(port, request);
     expect({ status, body }).toEqual({ status: wanted.status, body: wanted.body });
     for (const [name, value] of Object.entries(wanted.headers))

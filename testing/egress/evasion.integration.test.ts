@@ -95,12 +95,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-interface Answer {
+interface Received {
   status?: number;
   text?: string;
 }
-const get = async (path: string): Promise<Answer> =>
-  (await act({ action: 'fetch', url: CONTROL + path })) as Answer;
+const get = async (path: string): Promise<Received> =>
+  (await act({ action: 'fetch', url: CONTROL + path })) as Received;
 const json = async <T>(path: string): Promise<T> => JSON.parse((await get(path)).text ?? 'null') as T;
 const rows = async (): Promise<MatrixRow[]> => (await json<MatrixReport>('/explore?view=matrix')).rows;
 const issue = async (property: string): Promise<Issue | undefined> =>
@@ -278,9 +278,9 @@ const TESTS: Readonly<Record<string, Test>> = {
     );
   },
   'lanes-text': async () => {
-    const answers: unknown[] = [];
-    const call = await newCall(async () => answers.push(await ask(LANE)));
-    expect(JSON.stringify(answers)).toContain(HIDDEN_CALL.split(' ')[1]);
+    const responses: unknown[] = [];
+    const call = await newCall(async () => responses.push(await ask(LANE)));
+    expect(JSON.stringify(responses)).toContain(HIDDEN_CALL.split(' ')[1]);
     expect(call).toMatchObject({ toolsCalled: [], violations: [], blocked: false });
     expect((await rows()).map(({ name }) => name)).not.toContain('delete_all_orders');
   },

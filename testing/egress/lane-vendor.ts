@@ -33,13 +33,13 @@ export interface LaneVendorCall {
   body: Json;
 }
 
-/** How the vendor answers. */
+/** How the vendor responds. */
 export interface LaneScenario {
   /** Seed of the ids, so that two runs of a scenario have the same bytes. */
   name: string;
-  /** The calls of the first answer, if the request offers their tools; afterwards the vendor answers with text. */
+  /** The calls of the first response, if the request offers their tools; afterwards the vendor sends text. */
   calls?: readonly ToolCall[];
-  /** The text of answers; default: a sentence. */
+  /** The text of responses; default: a sentence. */
   text?: string;
   /** Waited for before each event of a stream. */
   gate?: (event: number) => Promise<void>;
@@ -70,8 +70,7 @@ export async function startLaneVendor(): Promise<LaneVendor> {
   const ca = await issueCa(validity);
   const leaf = await issueLeaf(ca, VENDOR_HOSTS, validity);
   let scenario: LaneScenario = { name: '' };
-  const handler: RequestListener = (request, response) =>
-    void answer(request, response, { vendor, scenario });
+  const handler: RequestListener = (request, response) => void serve(request, response, { vendor, scenario });
   const plain = createServer(handler);
   const tls = createTlsServer(leaf, handler);
   tls.on('upgrade', openRealtime);
@@ -125,7 +124,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function answer(
+async function serve(
   request: IncomingMessage,
   response: ServerResponse,
   { vendor, scenario }: { vendor: LaneVendor; scenario: LaneScenario },

@@ -15,9 +15,9 @@ export interface LaneWire {
   toolsOf(body: Json): string[];
   /** Whether a stream for this request has usage; absent: always. */
   statesUsageInStream?: (body: Json) => boolean;
-  whole(answer: ModelResponse): unknown;
+  whole(response: ModelResponse): unknown;
   /** Events in wire format. */
-  stream(answer: ModelResponse): string[];
+  stream(response: ModelResponse): string[];
 }
 
 export const CHAT: LaneWire = { ...COMPLETIONS, name: 'chat', streamType: 'text/event-stream' };
@@ -28,9 +28,9 @@ export const ANTHROPIC: LaneWire = { ...MESSAGES, name: 'anthropic', streamType:
 export const MISTRAL: LaneWire = {
   ...CHAT,
   statesUsageInStream: () => true,
-  stream(answer) {
-    const events = COMPLETIONS.stream({ ...answer, statesUsage: false });
-    const { usage } = COMPLETIONS.whole(answer) as Json;
+  stream(response) {
+    const events = COMPLETIONS.stream({ ...response, statesUsage: false });
+    const { usage } = COMPLETIONS.whole(response) as Json;
     const last = JSON.parse(events.at(-2)?.replace(/^data: /, '') ?? '') as Json;
     return events.with(-2, event({ ...last, usage }));
   },

@@ -47,7 +47,7 @@ const ROWS: readonly Each[] = [
   },
 ];
 
-/** LiteLLM puts ids and times of its own into answers. */
+/** LiteLLM puts ids and times of its own into responses. */
 const RANDOM = [/"id": ?"chatcmpl-[^"]*"/g, /"created": ?\d+/g, /"id": ?"call_[^"]*"/g];
 
 /** LiteLLM has a client of its own for each vendor, and other conventions for their base URLs than the vendors' libraries. */

@@ -12,7 +12,7 @@ const METADATA = '/.well-known/oauth-protected-resource';
  * metadata of the server (RFC 9728). As RFC 8707 permits, it issues tokens only for the address of the server. Rejects requests
  * to the server without a token. Returns false if it has not answered.
  */
-export function answerOAuth(
+export function respondOAuth(
   request: IncomingMessage,
   response: ServerResponse,
   { pathname, url }: { pathname: string; url: string },

@@ -6,7 +6,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { z } from 'zod';
-import { answerOAuth, PROTECTED_PATH } from './mcp-oauth.ts';
+import { respondOAuth, PROTECTED_PATH } from './mcp-oauth.ts';
 
 /** An MCP server of the official SDK with the tools `multiply` and `delete_order`, over both transports. */
 export interface McpShop {
@@ -23,7 +23,7 @@ export async function startMcpShop(): Promise<McpShop> {
   const listener: RequestListener = (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://shop');
     const known = sessions.get(String(request.headers['mcp-session-id'] ?? searchParams.get('sessionId')));
-    if (answerOAuth(request, response, { pathname, url: shop.url })) return;
+    if (respondOAuth(request, response, { pathname, url: shop.url })) return;
     if (pathname === '/sse' && request.method === 'GET') {
       // The announced endpoint is an absolute path, as servers of this transport have it.
       const transport = new SSEServerTransport('/messages', response);

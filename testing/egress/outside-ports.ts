@@ -4,5 +4,5 @@ export const OWN_PORTS = [8081, 8082, 8083, 8084, 8085] as const;
 /** The model that the agent calls only past its lane. */
 export const PAST_MODEL = 'llama-3.3-70b-versatile';
 export const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
-/** A call of a tool in the text of an answer. */
+/** A call of a tool in the text of a response. */
 export const HIDDEN_CALL = 'CALL delete_all_orders {"sure":true}';

@@ -143,7 +143,7 @@ export function checkLog({ what, row, vendor, log }: Compared): void {
   if (key !== null) assert.deepEqual([...new Set(vendor.map((call) => call.key))], [key], `${what}: key`);
 }
 
-/** A forbidden call in the answer never reaches the agent, and its run finishes. */
+/** A forbidden call in the response never reaches the agent, and its run finishes. */
 async function checkRemoved(form: string, { row, rig, direct, throughLane }: Clients): Promise<void> {
   const what = `${row.name}, ${form}, forbidden`;
   rig.vendor.begin({ name: what, calls: [MULTIPLY, DELETE] });

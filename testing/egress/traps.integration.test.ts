@@ -77,11 +77,11 @@ describe('the usage that the lane requests in a stream of chat completions', () 
   });
 
   test('stays in the stream of a client that requested it', async () => {
-    const answer = await stream('/openai/v1/chat/completions', {
+    const response = await stream('/openai/v1/chat/completions', {
       ...CHAT,
       stream_options: { include_usage: true },
     });
-    expect(answer.at(-2)).toContain('"prompt_tokens":31');
+    expect(response.at(-2)).toContain('"prompt_tokens":31');
     const without = await stream('/openai/v1/chat/completions', CHAT);
     expect(without.join('')).not.toContain('usage');
     expect(without.at(-1)).toContain('[DONE]');
@@ -90,7 +90,7 @@ describe('the usage that the lane requests in a stream of chat completions', () 
 
 describe('a conversation that the vendor keeps', () => {
   test.each(['mjs', ...PYTHON])(
-    'gets 403 for a forbidden call, and no stripped answer (%s)',
+    'gets 403 for a forbidden call, and no stripped response (%s)',
     async (language) => {
       const scenario = { name: 'stored', calls: [MULTIPLY, DELETE] };
       const program = openai(`lane-openai-responses.${language}`);

@@ -6,27 +6,27 @@ export const COHERE: LaneWire = {
   name: 'cohere',
   streamType: 'text/event-stream',
   toolsOf: ({ tools }) => functionsIn(tools),
-  whole: (answer) => ({
-    id: idOf(answer),
-    finish_reason: reasonOf(answer),
+  whole: (response) => ({
+    id: idOf(response),
+    finish_reason: reasonOf(response),
     message: {
       role: 'assistant',
-      ...(answer.tools.length > 0
-        ? { tool_plan: 'I will use the tools.', tool_calls: callsOf(answer) }
-        : { content: [{ type: 'text', text: answer.text }] }),
+      ...(response.tools.length > 0
+        ? { tool_plan: 'I will use the tools.', tool_calls: callsOf(response) }
+        : { content: [{ type: 'text', text: response.text }] }),
     },
-    usage: usageOf(answer),
+    usage: usageOf(response),
   }),
-  stream(answer) {
+  stream(response) {
     const send = (type: string, members: object): string => event({ type, ...members }, type);
     const message = (members: object): object => ({ delta: { message: members } });
     const start = { role: 'assistant', content: [], tool_plan: '', tool_calls: [], citations: [] };
     return [
-      send('message-start', { id: idOf(answer), ...message(start) }),
-      ...(answer.tools.length > 0
+      send('message-start', { id: idOf(response), ...message(start) }),
+      ...(response.tools.length > 0
         ? [
             send('tool-plan-delta', message({ tool_plan: 'I will use the tools.' })),
-            ...callsOf(answer).flatMap((call, index) => [
+            ...callsOf(response).flatMap((call, index) => [
               send('tool-call-start', {
                 index,
                 ...message({ tool_calls: { ...call, function: { ...call.function, arguments: '' } } }),
@@ -40,12 +40,12 @@ export const COHERE: LaneWire = {
           ]
         : [
             send('content-start', { index: 0, ...message({ content: { type: 'text', text: '' } }) }),
-            ...piecesOf(answer.text).map((text) =>
+            ...piecesOf(response.text).map((text) =>
               send('content-delta', { index: 0, ...message({ content: { text } }) }),
             ),
             send('content-end', { index: 0 }),
           ]),
-      send('message-end', { delta: { finish_reason: reasonOf(answer), usage: usageOf(answer) } }),
+      send('message-end', { delta: { finish_reason: reasonOf(response), usage: usageOf(response) } }),
     ];
   },
 };

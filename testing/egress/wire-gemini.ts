@@ -20,11 +20,12 @@ export const GEMINI: LaneWire = {
         ...objectsIn(tool['function_declarations']),
       ])
       .map(({ name }) => String(name)),
-  whole: (answer) => responseOf(answer, partsOf(answer), 'STOP'),
-  stream(answer) {
-    const parts = answer.tools.length > 0 ? partsOf(answer) : piecesOf(answer.text).map((text) => ({ text }));
+  whole: (response) => responseOf(response, partsOf(response), 'STOP'),
+  stream(response) {
+    const parts =
+      response.tools.length > 0 ? partsOf(response) : piecesOf(response.text).map((text) => ({ text }));
     return parts.map((part, index) =>
-      event(responseOf(answer, [part], index === parts.length - 1 ? 'STOP' : null)),
+      event(responseOf(response, [part], index === parts.length - 1 ? 'STOP' : null)),
     );
   },
 };

@@ -7,14 +7,14 @@ export const OLLAMA: LaneWire = {
   streamType: 'application/x-ndjson',
   isStreamByDefault: true,
   toolsOf: ({ tools }) => functionsIn(tools),
-  whole: (answer) => ({ ...lineOf(answer, messageOf(answer)), ...endOf(answer) }),
-  stream(answer) {
+  whole: (response) => ({ ...lineOf(response, messageOf(response)), ...endOf(response) }),
+  stream(response) {
     const messages =
-      answer.tools.length > 0
-        ? [messageOf(answer)]
-        : piecesOf(answer.text).map((content) => ({ role: 'assistant', content }));
-    const end = { ...lineOf(answer, { role: 'assistant', content: '' }), ...endOf(answer) };
-    return [...messages.map((message) => lineOf(answer, message)), end].map(
+      response.tools.length > 0
+        ? [messageOf(response)]
+        : piecesOf(response.text).map((content) => ({ role: 'assistant', content }));
+    const end = { ...lineOf(response, { role: 'assistant', content: '' }), ...endOf(response) };
+    return [...messages.map((message) => lineOf(response, message)), end].map(
       (line) => `${JSON.stringify(line)}\n`,
     );
   },

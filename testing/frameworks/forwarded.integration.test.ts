@@ -17,13 +17,13 @@ const HOST = 'shop.example';
 /** Differs from the host of nginx and the sidecar. */
 const CLIENT = '127.0.0.2';
 
-interface Answer {
+interface Received {
   status: number | undefined;
   location: string | undefined;
   body: string;
 }
 
-function get(url: string, ca?: string): Promise<Answer> {
+function get(url: string, ca?: string): Promise<Received> {
   const options: RequestOptions = { localAddress: CLIENT, agent: false, headers: { host: HOST } };
   return new Promise((resolve, reject) => {
     const request = url.startsWith('https:')
@@ -101,16 +101,16 @@ for (const [name, program, packages] of WANTED) {
     });
 
     test('receives https, the host and the client from nginx', async () => {
-      const answers = await Promise.all(urls.map(({ url, ca }) => get(`${url}/seen`, ca)));
+      const responses = await Promise.all(urls.map(({ url, ca }) => get(`${url}/seen`, ca)));
       const seen = { scheme: 'https', host: HOST, client: CLIENT };
-      expect(answers.map(({ body }) => JSON.parse(body) as unknown)).toEqual([seen, seen]);
+      expect(responses.map(({ body }) => JSON.parse(body) as unknown)).toEqual([seen, seen]);
     });
 
     test('redirects to https', async () => {
-      const answers = await Promise.all(urls.map(({ url, ca }) => get(`${url}/there`, ca)));
-      const locations = answers.map(({ location }) => location);
+      const responses = await Promise.all(urls.map(({ url, ca }) => get(`${url}/there`, ca)));
+      const locations = responses.map(({ location }) => location);
       expect(locations).toEqual([`https://${HOST}/there/`, `https://${HOST}/there/`]);
-      expect(new Set(answers.map(({ status }) => status)).size).toBe(1);
+      expect(new Set(responses.map(({ status }) => status)).size).toBe(1);
     });
 
     test('receives the client address without another proxy', async () => {

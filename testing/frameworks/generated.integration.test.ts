@@ -13,7 +13,7 @@ import { ProcessRig } from '../machine/process-rig.ts';
 import { GeneratedProject, packagesOf } from './generated-project.ts';
 import { whyNoPackages } from './programs.ts';
 import { startVendor, type Vendor } from './vendor.ts';
-import { ANSWER_KINDS, TOOL_NAMES, writtenAnswer, type AnswerKind } from './written-responses.ts';
+import { RESPONSE_KINDS, TOOL_NAMES, writtenResponse, type ResponseKind } from './written-responses.ts';
 
 const isSoak = process.env['SOAK'] === '1';
 
@@ -67,14 +67,14 @@ spec:
       - { type: hallucination-detector, action: warn }
 `;
 
-const ROWS: readonly [Framework, AnswerKind][] = FRAMEWORKS.flatMap((framework) =>
-  ANSWER_KINDS.map((kind): [Framework, AnswerKind] => [framework, kind]),
+const ROWS: readonly [Framework, ResponseKind][] = FRAMEWORKS.flatMap((framework) =>
+  RESPONSE_KINDS.map((kind): [Framework, ResponseKind] => [framework, kind]),
 ).filter(([framework, kind]) => isSoak || (framework === 'langgraph' && kind === 'hostile'));
 
-async function generated(framework: Framework, kind: AnswerKind) {
+async function generated(framework: Framework, kind: ResponseKind) {
   const parsed = parseManifest(manifest());
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-  const llm = await startLlmEndpoint(writtenAnswer(kind, FRAMEWORK_PROJECTS[framework].language));
+  const llm = await startLlmEndpoint(writtenResponse(kind, FRAMEWORK_PROJECTS[framework].language));
   try {
     const options = { framework, env: llm.env, manifestText: manifest() };
     const result = await generateFramework(parsed.manifest, options);
@@ -100,7 +100,7 @@ describe('the generated project passes its tests and has grade A behind the side
   }
 });
 
-async function runProject(project: GeneratedProject, kind: AnswerKind): Promise<void> {
+async function runProject(project: GeneratedProject, kind: ResponseKind): Promise<void> {
   const env = {
     OPENAI_API_KEY: 'key',
     OPENAI_BASE_URL: `${vendor.url}/v1`,
@@ -156,7 +156,7 @@ async function checkParts(project: GeneratedProject, env: Record<string, string>
 }
 
 /** Three requests: with a tool call, blocked by a guardrail, and invalid. Returns the tokens of the first. */
-async function useAgent(url: string, kind: AnswerKind): Promise<number> {
+async function useAgent(url: string, kind: ResponseKind): Promise<number> {
   const ask = async (body: object) => {
     const response = await fetch(`${url}/v1/chat`, { method: 'POST', body: JSON.stringify(body) });
     return { status: response.status, body: (await response.json()) as Completion };

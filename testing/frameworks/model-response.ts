@@ -28,7 +28,7 @@ export interface ModelResponse extends Step {
   /** 2 of them for reasoning. */
   completionTokens: number;
   statesUsage: boolean;
-  /** The vendor's reason for the end; absent: a complete answer. */
+  /** The vendor's reason for the end; absent: a complete response. */
   end?: string;
 }
 
@@ -44,9 +44,9 @@ export interface Wire {
   /** Names of the tools that the request offers. */
   toolsOf(body: Json): string[];
   statesUsageInStream(body: Json): boolean;
-  whole(answer: ModelResponse): unknown;
+  whole(response: ModelResponse): unknown;
   /** Server-sent events in wire format. */
-  stream(answer: ModelResponse): string[];
+  stream(response: ModelResponse): string[];
 }
 
 /** Tool calls before the model's text response, so that one response of an agent takes three calls. */

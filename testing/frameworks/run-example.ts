@@ -61,8 +61,8 @@ async function engineFor(manifest: string): Promise<FakeEngine> {
   const policy = policyOf(parsed.manifest);
   const engine = builtinEngine(() => policy);
   return await startFakeEngine(async (input) => {
-    const answer = await engine.evaluate(input);
-    return { result: answer.state === 'answered' ? answer.denials : [] };
+    const result = await engine.evaluate(input);
+    return { result: result.state === 'answered' ? result.denials : [] };
   });
 }
 
@@ -219,12 +219,12 @@ async function deny(chain: Chain): Promise<ExampleResult['denial']> {
   return result;
 }
 
-interface Answer {
+interface Received {
   status: number;
   text: string;
 }
 
-async function ask({ row, proxyUrl }: Chain, message: string): Promise<Answer> {
+async function ask({ row, proxyUrl }: Chain, message: string): Promise<Received> {
   if (row.isMcp === true) return await askTools(proxyUrl, message);
   const response = await fetch(`${proxyUrl}/v1/chat`, {
     method: 'POST',
@@ -235,7 +235,7 @@ async function ask({ row, proxyUrl }: Chain, message: string): Promise<Answer> {
 }
 
 /** Calls both tools. A failed call of a tool has status 200. */
-async function askTools(url: string, message: string): Promise<Answer> {
+async function askTools(url: string, message: string): Promise<Received> {
   const client = await McpTestClient.connect(new StreamableHTTPClientTransport(new URL('/mcp', url)));
   try {
     await client.call('calculator', { a: 6, b: 7 });

@@ -132,8 +132,8 @@ async function runForm(form: Form, chain: Chain): Promise<FormResult> {
     const scenario = { name: `${what} ${attempt}` };
     chain.matrix.vendor.begin(scenario);
     const without = withoutRandom(await ask(form.name, chain.back.url, chain), chain.row);
-    const { answer, result } = await askThrough(form, scenario, chain);
-    const through = withoutRandom(answer, chain.row);
+    const { response, result } = await askThrough(form, scenario, chain);
+    const through = withoutRandom(response, chain.row);
     if (through === without) return result;
     if (attempt === ATTEMPTS) assert.equal(through, without, `${what}: differs without a sidecar`);
   }
@@ -143,21 +143,21 @@ async function askThrough(
   form: Form,
   scenario: Scenario,
   chain: Chain,
-): Promise<{ answer: string; result: FormResult }> {
+): Promise<{ response: string; result: FormResult }> {
   const { matrix, front, back } = chain;
   const what = scenario.name;
   matrix.vendor.begin(scenario);
   for (const tap of [front, back]) tap.clear();
   const known = await chain.control<AuditEntry[]>('/audit');
-  const answer = await ask(form.name, front.url, chain);
+  const response = await ask(form.name, front.url, chain);
   await ended(chain);
   checkBytes(chain, what);
   const entries = (await completed(chain, known.length + front.exchanges.length)).slice(known.length);
   const result = resultOf(form, matrix.vendor, entries);
-  checkTokens(form, result, matrix.vendor, `${what}: entries ${JSON.stringify(entries)}, answer ${answer}`);
+  checkTokens(form, result, matrix.vendor, `${what}: entries ${JSON.stringify(entries)}, answer ${response}`);
   chain.recorded.tokens += result.recorded;
   chain.recorded.without += result.callsWithoutUsage;
-  return { answer, result };
+  return { response, result };
 }
 
 /** Waits until both sides have every response. A client may send a request that it does not wait for, such as GET of MCP. */
@@ -283,14 +283,14 @@ async function denialOf(chain: Chain): Promise<RowResult['denial']> {
   matrix.vendor.begin({ name: `${row.name} denial` });
   for (const tap of [front, back]) tap.clear();
   back.reports = ({ requestBody }) => (row.asks?.test(requestBody.toString()) === false ? {} : DENIED);
-  const answer = await ask(form, front.url, chain);
+  const response = await ask(form, front.url, chain);
   back.reports = () => ({});
   const denied = front.exchanges.filter(({ status }) => status === 403);
-  assert.ok(denied.length > 0, `${row.name}: is not denied: ${answer}`);
+  assert.ok(denied.length > 0, `${row.name}: is not denied: ${response}`);
   for (const { body } of denied)
     assert.equal((JSON.parse(body.toString()) as { error: string }).error, 'PolicyViolation');
   if (row.client !== undefined) {
-    const { error } = JSON.parse(answer) as { error: RaisedError[] };
+    const { error } = JSON.parse(response) as { error: RaisedError[] };
     return { errors: shown(error), attempts: denied.length };
   }
   matrix.vendor.begin({ name: `${row.name} denied model` });

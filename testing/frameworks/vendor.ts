@@ -67,7 +67,7 @@ export async function startVendor(): Promise<Vendor> {
   let released = Promise.resolve();
   let holding = 0;
 
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = new URL(request.url ?? '/', 'http://vendor').pathname;
     const wire = WIRES.find(({ path: end }) => path.endsWith(end));
     const body = await bodyOf(request);
@@ -130,7 +130,7 @@ export async function startVendor(): Promise<Vendor> {
   };
 
   const server = createServer((request, response) => {
-    void answer(request, response);
+    void serve(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const vendor: Vendor = {

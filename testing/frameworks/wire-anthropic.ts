@@ -6,26 +6,26 @@ export const ANTHROPIC: Wire = {
   path: '/messages',
   toolsOf: ({ tools }) => objectsIn(tools).map(({ name }) => String(name)),
   statesUsageInStream: () => true,
-  whole: (answer) => ({
-    ...identity(answer),
-    content: contentOf(answer),
-    stop_reason: reasonOf(answer),
-    usage: { ...inputOf(answer), output_tokens: answer.completionTokens },
+  whole: (response) => ({
+    ...identity(response),
+    content: contentOf(response),
+    stop_reason: reasonOf(response),
+    usage: { ...inputOf(response), output_tokens: response.completionTokens },
   }),
-  stream(answer) {
+  stream(response) {
     const send = (type: string, members: object): string => event({ type, ...members }, type);
-    const message = { ...identity(answer), content: [], usage: { ...inputOf(answer), output_tokens: 1 } };
+    const message = { ...identity(response), content: [], usage: { ...inputOf(response), output_tokens: 1 } };
     return [
       send('message_start', { message }),
-      ...contentOf(answer).flatMap((block, index) => [
+      ...contentOf(response).flatMap((block, index) => [
         send('content_block_start', { index, content_block: emptied(block) }),
         send('ping', {}),
         ...deltasOf(block).map((delta) => send('content_block_delta', { index, delta })),
         send('content_block_stop', { index }),
       ]),
       send('message_delta', {
-        delta: { stop_reason: reasonOf(answer), stop_sequence: null },
-        usage: { ...inputOf(answer), output_tokens: answer.completionTokens },
+        delta: { stop_reason: reasonOf(response), stop_sequence: null },
+        usage: { ...inputOf(response), output_tokens: response.completionTokens },
       }),
       send('message_stop', {}),
     ];

@@ -18,37 +18,37 @@ export const CHAT: Wire = {
     objectsIn(tools).map(({ function: offer }) => (isRecord(offer) ? String(offer['name']) : '')),
   statesUsageInStream: ({ stream_options: options }) =>
     isRecord(options) && options['include_usage'] === true,
-  whole: (answer) => ({
-    ...identity(answer, 'chat.completion'),
+  whole: (response) => ({
+    ...identity(response, 'chat.completion'),
     choices: [
       {
         index: 0,
         message: {
           role: 'assistant',
-          content: answer.text || null,
+          content: response.text || null,
           refusal: null,
-          ...(answer.tools.length > 0 && { tool_calls: callsOf(answer) }),
+          ...(response.tools.length > 0 && { tool_calls: callsOf(response) }),
         },
         logprobs: null,
-        finish_reason: reasonOf(answer),
+        finish_reason: reasonOf(response),
       },
     ],
-    usage: usageOf(answer),
+    usage: usageOf(response),
   }),
-  stream(answer) {
+  stream(response) {
     const chunk = (delta: object, reason: string | null = null): string =>
       event({
-        ...identity(answer, 'chat.completion.chunk'),
+        ...identity(response, 'chat.completion.chunk'),
         choices: [{ index: 0, delta, logprobs: null, finish_reason: reason }],
-        ...(answer.statesUsage ? { usage: null } : {}),
+        ...(response.statesUsage ? { usage: null } : {}),
       });
-    const usage = { ...identity(answer, 'chat.completion.chunk'), choices: [], usage: usageOf(answer) };
+    const usage = { ...identity(response, 'chat.completion.chunk'), choices: [], usage: usageOf(response) };
     return [
-      chunk({ role: 'assistant', content: answer.text === '' ? null : '', refusal: null }),
-      ...callsOf(answer).map((call, index) => chunk({ tool_calls: [{ index, ...call }] })),
-      ...piecesOf(answer.text).map((content) => chunk({ content })),
-      chunk({}, reasonOf(answer)),
-      ...(answer.statesUsage ? [event(usage)] : []),
+      chunk({ role: 'assistant', content: response.text === '' ? null : '', refusal: null }),
+      ...callsOf(response).map((call, index) => chunk({ tool_calls: [{ index, ...call }] })),
+      ...piecesOf(response.text).map((content) => chunk({ content })),
+      chunk({}, reasonOf(response)),
+      ...(response.statesUsage ? [event(usage)] : []),
       event('[DONE]'),
     ];
   },

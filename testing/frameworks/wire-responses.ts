@@ -15,17 +15,17 @@ export const RESPONSES: Wire = {
   path: '/responses',
   toolsOf: ({ tools }) => objectsIn(tools).map(({ name }) => String(name)),
   statesUsageInStream: () => true,
-  whole: (answer) => responseOf(answer, 'completed'),
-  stream(answer) {
+  whole: (response) => responseOf(response, 'completed'),
+  stream(response) {
     let sequence = 0;
     const send = (type: string, members: object): string =>
       event({ type, ...members, sequence_number: sequence++ }, type);
-    const begun = responseOf(answer, 'in_progress');
+    const begun = responseOf(response, 'in_progress');
     return [
       send('response.created', { response: begun }),
       send('response.in_progress', { response: begun }),
-      ...outputOf(answer).flatMap((item, index) => eventsOf(item, { index, answer, send })),
-      send('response.completed', { response: responseOf(answer, 'completed') }),
+      ...outputOf(response).flatMap((item, index) => eventsOf(item, { index, response, send })),
+      send('response.completed', { response: responseOf(response, 'completed') }),
     ];
   },
 };
@@ -33,11 +33,11 @@ export const RESPONSES: Wire = {
 type Item = ReturnType<typeof outputOf>[number];
 interface Sending {
   index: number;
-  answer: ModelResponse;
+  response: ModelResponse;
   send: (type: string, members: object) => string;
 }
 
-function eventsOf(item: Item, { index, answer, send }: Sending): string[] {
+function eventsOf(item: Item, { index, response, send }: Sending): string[] {
   const place = { item_id: item.id, output_index: index };
   const open = { ...item, status: 'in_progress' };
   const done = send('response.output_item.done', { output_index: index, item });
@@ -55,19 +55,19 @@ function eventsOf(item: Item, { index, answer, send }: Sending): string[] {
   return [
     send('response.output_item.added', { output_index: index, item: { ...open, content: [] } }),
     send('response.content_part.added', { ...inside, part: { ...part, text: '' } }),
-    ...piecesOf(answer.text).map((delta) =>
+    ...piecesOf(response.text).map((delta) =>
       send('response.output_text.delta', { ...inside, delta, logprobs: [] }),
     ),
-    send('response.output_text.done', { ...inside, text: answer.text, logprobs: [] }),
+    send('response.output_text.done', { ...inside, text: response.text, logprobs: [] }),
     send('response.content_part.done', { ...inside, part }),
     done,
   ];
 }
 
-function responseOf(answer: ModelResponse, status: 'in_progress' | 'completed') {
+function responseOf(response: ModelResponse, status: 'in_progress' | 'completed') {
   const isDone = status === 'completed';
   return {
-    id: `resp_${answer.id.slice(0, 48)}`,
+    id: `resp_${response.id.slice(0, 48)}`,
     object: 'response',
     created_at: CREATED,
     status,
@@ -76,8 +76,8 @@ function responseOf(answer: ModelResponse, status: 'in_progress' | 'completed') 
     incomplete_details: null,
     instructions: null,
     max_output_tokens: null,
-    model: answer.model,
-    output: isDone ? outputOf(answer) : [],
+    model: response.model,
+    output: isDone ? outputOf(response) : [],
     parallel_tool_calls: true,
     previous_response_id: null,
     reasoning: { effort: null, summary: null },
@@ -88,7 +88,7 @@ function responseOf(answer: ModelResponse, status: 'in_progress' | 'completed') 
     tools: [],
     top_p: 1,
     truncation: 'disabled',
-    usage: isDone ? usageOf(answer) : null,
+    usage: isDone ? usageOf(response) : null,
     user: null,
     metadata: {},
   };

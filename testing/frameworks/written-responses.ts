@@ -18,11 +18,11 @@ const RECURSION = bodies(
 const ESCAPE = bodies('return 1\n \fimport subprocess', '} process.exit(1); { return 1;');
 const ENDING = bodies('import os\nreturn os._exit(1)', 'return process.exit(1);');
 
-/** What an LLM answers when it is asked for the code of a project. */
-export type AnswerKind = 'useful' | 'useless' | 'hostile';
-export const ANSWER_KINDS: readonly AnswerKind[] = ['useful', 'useless', 'hostile'];
+/** What an LLM sends when it is asked for the code of a project. */
+export type ResponseKind = 'useful' | 'useless' | 'hostile';
+export const RESPONSE_KINDS: readonly ResponseKind[] = ['useful', 'useless', 'hostile'];
 
-export function writtenAnswer(kind: AnswerKind, language: FrameworkProject['language']): string {
+export function writtenResponse(kind: ResponseKind, language: FrameworkProject['language']): string {
   const tool = (name: string, body: Record<FrameworkProject['language'], string>) => ({
     name,
     body: body[language],

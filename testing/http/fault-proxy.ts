@@ -70,15 +70,15 @@ export async function startFaultProxy(control: ControlPlane): Promise<FaultProxy
     response.on('close', () => streams.delete(stream));
     const { method, url, headers } = incoming;
     const options: RequestOptions = { method: method ?? 'GET', headers, ca };
-    const outgoing = ask(new URL(url ?? '/', control.url), options, (answer) => pass(answer, stream));
+    const outgoing = ask(new URL(url ?? '/', control.url), options, (response) => pass(response, stream));
     outgoing.on('error', () => response.destroy());
     response.on('close', () => outgoing.destroy());
     incoming.pipe(outgoing);
   }
 
-  function pass(answer: IncomingMessage, stream: Stream): void {
+  function pass(received: IncomingMessage, stream: Stream): void {
     const { request, response } = stream;
-    response.writeHead(answer.statusCode ?? 502, answer.headers).flushHeaders();
+    response.writeHead(received.statusCode ?? 502, received.headers).flushHeaders();
     const later = (write: () => void) => {
       const fault = choose(request);
       const lateMs = typeof fault === 'object' && fault !== null && 'lateMs' in fault ? fault.lateMs : 0;
@@ -86,9 +86,9 @@ export async function startFaultProxy(control: ControlPlane): Promise<FaultProxy
       if (lateMs > 0 && request.isWatch) setTimeout(write, lateMs);
       else write();
     };
-    answer.on('data', (chunk: Buffer) => later(() => stream.isSilent || response.write(chunk)));
-    answer.on('end', () => later(() => stream.isSilent || response.end()));
-    answer.on('error', () => response.destroy());
+    received.on('data', (chunk: Buffer) => later(() => stream.isSilent || response.write(chunk)));
+    received.on('end', () => later(() => stream.isSilent || response.end()));
+    received.on('error', () => response.destroy());
   }
 
   const server = createServer({ cert, key }, (incoming, response) => {

@@ -397,7 +397,7 @@ export const UPGRADES: Attack[] = [
   ]).map((attack) => ({ ...attack, statuses: [100, 200, 200] })),
   // nginx does not switch protocols: the client's frames must not be read as a request.
   ...['13', '777'].map((version): Attack => ({
-    title: `WebSocket of version ${version} that the agent answers in plain HTTP`,
+    title: `WebSocket of version ${version} that the agent responds to in plain HTTP`,
     bytes: get(UPGRADE, 'Upgrade: websocket', KEY, `Sec-WebSocket-Version: ${version}`) + HIDDEN,
     statuses: [200],
     readings: [{ method: 'GET', path: '/first', host: 'shop.example', body: '' }],

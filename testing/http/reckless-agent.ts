@@ -11,7 +11,7 @@ export const REPORTS = {
 export type Report = keyof typeof REPORTS;
 
 /** The agent's handling of a request, by the name in the path; some abort before the head or in the body. */
-const ANSWERS = {
+const RESPONSES = {
   whole: (request: IncomingMessage, response: ServerResponse) =>
     void request.resume().on('end', () => response.end(Buffer.alloc(4_000))),
   early: (_request: IncomingMessage, response: ServerResponse) => void response.end('early'),
@@ -39,7 +39,7 @@ const ANSWERS = {
   reset: (request: IncomingMessage, response: ServerResponse) =>
     breakIn(response, () => request.socket.resetAndDestroy()),
 };
-export type Manner = keyof typeof ANSWERS;
+export type Manner = keyof typeof RESPONSES;
 
 function breakIn(response: ServerResponse, cut: () => void): void {
   response.setHeader('content-length', 50_000);
@@ -74,12 +74,12 @@ export async function startRecklessAgent(): Promise<RecklessAgent> {
       return;
     }
     for (const [name, value] of Object.entries(REPORTS[report as Report])) response.setHeader(name, value);
-    ANSWERS[manner as Manner](request, response);
+    RESPONSES[manner as Manner](request, response);
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
     count(request);
     upgraded.add(socket.on('error', () => undefined).on('close', () => upgraded.delete(socket)));
-    answerUpgrade(request.url ?? '', socket);
+    respondUpgrade(request.url ?? '', socket);
   });
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   await listen(0);
@@ -97,7 +97,7 @@ export async function startRecklessAgent(): Promise<RecklessAgent> {
   };
 }
 
-function answerUpgrade(url: string, socket: Duplex): void {
+function respondUpgrade(url: string, socket: Duplex): void {
   const [, manner = '', report = ''] = url.split('/');
   const headers = Object.entries(REPORTS[report as Report]).map(([name, value]) => `${name}: ${value}\r\n`);
   if (manner === 'silence') socket.destroy();

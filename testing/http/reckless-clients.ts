@@ -19,13 +19,13 @@ const MANNERS = {
   polite: 60,
   /** Disconnects at any time: before, during or after the head. */
   leaves: 14,
-  cutsAnswer: 8,
+  cutsResponse: 8,
   /** Disconnects during its own body. */
   cutsBody: 6,
   upgrade: 8,
   refused: 4,
 } as const;
-const ANSWERS: Readonly<Record<Manner, number>> = {
+const RESPONSES: Readonly<Record<Manner, number>> = {
   endless: 0,
   whole: 50,
   echo: 15,
@@ -60,8 +60,8 @@ export class RecklessClients {
     const dice = this.#dice;
     const manner = oneOf(dice, MANNERS);
     // A short response may be complete when its client has read the head.
-    const answer = manner === 'cutsAnswer' && dice() < 0.5 ? 'endless' : oneOf(dice, ANSWERS);
-    const path = `/${answer}/${oneOf(dice, REPORTS)}`;
+    const response = manner === 'cutsResponse' && dice() < 0.5 ? 'endless' : oneOf(dice, RESPONSES);
+    const path = `/${response}/${oneOf(dice, REPORTS)}`;
     if (manner === 'refused') {
       const head = REFUSED[Math.floor(dice() * REFUSED.length)] ?? '';
       return this.#sendRaw(id, head, null);
@@ -80,7 +80,7 @@ export class RecklessClients {
   #sendHttp(
     id: string,
     path: string,
-    manner: 'polite' | 'leaves' | 'cutsAnswer' | 'cutsBody',
+    manner: 'polite' | 'leaves' | 'cutsResponse' | 'cutsBody',
   ): Promise<Experience> {
     const dice = this.#dice;
     const method = manner === 'cutsBody' || dice() < 0.5 ? 'POST' : dice() < 0.2 ? 'DELETE' : 'GET';
@@ -102,7 +102,7 @@ export class RecklessClients {
           .on('error', () => undefined)
           .on('end', () => (seen.isWhole = response.complete))
           .resume();
-        if (manner === 'cutsAnswer') response.destroy();
+        if (manner === 'cutsResponse') response.destroy();
       });
       if (manner === 'cutsBody') request.write(Buffer.alloc(size));
       else request.end(Buffer.alloc(size));

@@ -70,12 +70,12 @@ export class LanguageClient {
 
   async request<T>(method: string, params: unknown): Promise<T> {
     const id = (this.#lastId += 1);
-    const answer = await new Promise<Message>((resolve) => {
+    const response = await new Promise<Message>((resolve) => {
       this.#calls.set(id, resolve);
       this.#send({ id, method, params });
     });
-    if (answer.error !== undefined) throw new Error(`${method} failed: ${answer.error.message}`);
-    return answer.result as T;
+    if (response.error !== undefined) throw new Error(`${method} failed: ${response.error.message}`);
+    return response.result as T;
   }
 
   async stop(): Promise<void> {

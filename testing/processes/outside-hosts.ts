@@ -9,7 +9,7 @@ import { ENDING_PORT, HIDDEN_CALL, OWN_PORTS, USAGE, VENDOR_PORT } from '../egre
 const vendor: RequestListener = (request, response) => {
   void text(request).then(() => {
     const message = { role: 'assistant', content: `The order is gone: ${HIDDEN_CALL}` };
-    const answer = {
+    const content = {
       ...{
         id: 'chatcmpl-1',
         object: 'chat.completion',
@@ -19,7 +19,7 @@ const vendor: RequestListener = (request, response) => {
       },
       choices: [{ index: 0, message, finish_reason: 'stop' }],
     };
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(content));
   });
 };
 const ending = createServer((socket) => {
