@@ -60,7 +60,7 @@ export async function createContext({ config, env, logger, clock, stopped }: Con
     keepForUsage: (bytes) => load.keepForUsage(bytes),
     maxEventBytes: load.maxEventBytes,
   });
-  const others = new PeerUsage(clock);
+  const peerUsage = new PeerUsage(clock);
   const metrics = createMetrics();
   const durations = createDurations(metrics);
   const engine = createEngine({
@@ -71,7 +71,7 @@ export async function createContext({ config, env, logger, clock, stopped }: Con
   const policy = new PolicyEvaluator({
     mode: config.POLICY_PROXY_MODE,
     ...engine,
-    totals: () => others.withOwn(audit.totalsToday(tokenPriceOf(manifest.manifest))),
+    totals: () => peerUsage.withOwn(audit.totalsToday(tokenPriceOf(manifest.manifest))),
     onReviewed: (entry, denials) => audit.reviewed(entry, denials),
     onResult: (ms, state) => durations.policy.observe(ms / 1000, { state }),
     now: () => clock.monotonicMs(),
@@ -96,7 +96,7 @@ export async function createContext({ config, env, logger, clock, stopped }: Con
     signal: stopping.signal,
   });
   return {
-    ...{ config, clock, logger, manifest, audit, load, proofs, assessor, others },
+    ...{ config, clock, logger, manifest, audit, load, proofs, assessor, peerUsage },
     ...{ organisation, policy, engine, llm, otlp, lanes, census, metrics, durations, stopping },
     startedAt: clock.now(),
     /** Identifies this instance of the agent; in a cluster the pod's name. */

@@ -154,7 +154,7 @@ export class AuditLog {
       onUsage: this.#used,
       onComplete: this.#completed,
     });
-    recording.place = this.#inFlight.push(recording) - 1;
+    recording.indexInFlight = this.#inFlight.push(recording) - 1;
     return recording;
   }
 
@@ -282,11 +282,11 @@ export class AuditLog {
   };
 
   /** Removes a completed request; the last one of the list takes its place. */
-  #removeInFlight({ place }: Recording): void {
+  #removeInFlight({ indexInFlight }: Recording): void {
     const last = this.#inFlight.pop();
-    if (last === undefined || place === this.#inFlight.length) return;
-    this.#inFlight[place] = last;
-    last.place = place;
+    if (last === undefined || indexInFlight === this.#inFlight.length) return;
+    this.#inFlight[indexInFlight] = last;
+    last.indexInFlight = indexInFlight;
   }
 
   /** The reported calls that lanes have not already counted without their request. */

@@ -43,7 +43,7 @@ export interface RecordingOptions {
 export class Recording {
   readonly entry: AuditEntry;
   /** Position in the list of requests in flight. */
-  place = 0;
+  indexInFlight = 0;
   readonly #options: RecordingOptions;
   #usage: UsageReader | null = null;
   #keptBytes = 0;

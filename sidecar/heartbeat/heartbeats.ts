@@ -150,14 +150,14 @@ export class Heartbeats {
 
   #accepted(reply: HeartbeatReply, body: string): void {
     this.#context.organisation.replied(body);
-    const { audit, others, proofs, clock, logger } = this.#context;
+    const { audit, peerUsage, proofs, clock, logger } = this.#context;
     const shipped = this.#shipped;
     if (shipped === null) return;
     this.#acceptedAtMs = clock.monotonicMs();
     this.#acceptedVerdict = shipped.verdict;
     this.#triggeredFor = null;
     audit.windowArrived(shipped.window);
-    others.update(reply.othersToday ?? { tokens: 0, costUsd: 0 });
+    peerUsage.update(reply.othersToday ?? { tokens: 0, costUsd: 0 });
     const { proof, proofRevision } = reply;
     const list =
       proof === undefined || proofRevision === undefined ? null : { proofs: proof, revision: proofRevision };

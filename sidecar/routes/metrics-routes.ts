@@ -154,12 +154,12 @@ const GAUGES: readonly Row[] = [
   {
     name: 'platform_sidecar_tokens_today',
     help: 'Tokens of the current UTC day.',
-    read: ({ audit, manifest, others }) => [
+    read: ({ audit, manifest, peerUsage }) => [
       {
         labels: { instances: 'this' },
         value: audit.totalsToday(tokenPriceOf(manifest.manifest)).tokensToday,
       },
-      { labels: { instances: 'others' }, value: others.totals.tokens },
+      { labels: { instances: 'others' }, value: peerUsage.totals.tokens },
     ],
   },
   {

@@ -10,7 +10,7 @@ import { auditLogOf } from '../../testing/sidecar/audit-log.ts';
 const priced = plainManifest('shop', []);
 priced.spec.model.costControls = { usdPerMillionTokens: { input: 2, output: 8 } };
 
-function usage(): { audit: AuditLog; others: PeerUsage; clock: ManualClock } {
+function usage(): { audit: AuditLog; peerUsage: PeerUsage; clock: ManualClock } {
   const clock = new ManualClock('2026-03-01T12:00:00Z');
   const audit = auditLogOf(clock);
   audit
@@ -18,27 +18,27 @@ function usage(): { audit: AuditLog; others: PeerUsage; clock: ManualClock } {
     .complete({ statusCode: 200, aborted: false, atMs: 0 });
   const call = { type: 'model' as const, modelId: 'm', promptTokens: 1_000_000, completionTokens: 500_000 };
   audit.recordEvents({ requestId: 'r-1', events: [call] });
-  const others = new PeerUsage(clock);
-  others.update({ tokens: 7, costUsd: 0.5 });
-  return { audit, others, clock };
+  const peerUsage = new PeerUsage(clock);
+  peerUsage.update({ tokens: 7, costUsd: 0.5 });
+  return { audit, peerUsage, clock };
 }
 
-function totalsOfAll(audit: AuditLog, others: PeerUsage, manifest = priced): UsageTotals {
-  return others.withOwn(audit.totalsToday(tokenPriceOf(manifest)));
+function totalsOfAll(audit: AuditLog, peerUsage: PeerUsage, manifest = priced): UsageTotals {
+  return peerUsage.withOwn(audit.totalsToday(tokenPriceOf(manifest)));
 }
 
 test('adds today’s usage of the other instances', () => {
-  const { audit, others } = usage();
-  expect(totalsOfAll(audit, others)).toEqual({ tokensToday: 1_500_007, costTodayUsd: 6.5 });
+  const { audit, peerUsage } = usage();
+  expect(totalsOfAll(audit, peerUsage)).toEqual({ tokensToday: 1_500_007, costTodayUsd: 6.5 });
 });
 
 test('has no cost without a price, even if other instances report a cost', () => {
-  const { audit, others } = usage();
-  expect(totalsOfAll(audit, others, plainManifest('shop', []))).toEqual({ tokensToday: 1_500_007 });
+  const { audit, peerUsage } = usage();
+  expect(totalsOfAll(audit, peerUsage, plainManifest('shop', []))).toEqual({ tokensToday: 1_500_007 });
 });
 
 test('counts calls without a request in totals, window and cost, and does not store the calls', () => {
-  const { audit, others } = usage();
+  const { audit, peerUsage } = usage();
   const calls = Array.from({ length: 500 }, (_, index) => ({
     type: 'model' as const,
     modelId: `m${index}`,
@@ -47,7 +47,7 @@ test('counts calls without a request in totals, window and cost, and does not st
   }));
   const before = audit.window;
   audit.recordUsage(calls);
-  expect(totalsOfAll(audit, others)).toEqual({ tokensToday: 2_000_007, costTodayUsd: 7.5 });
+  expect(totalsOfAll(audit, peerUsage)).toEqual({ tokensToday: 2_000_007, costTodayUsd: 7.5 });
   expect([audit.window.totalTokens - before.totalTokens, audit.window.models.length]).toEqual([500_000, 100]);
   expect([audit.withoutRequest, audit.tokens.prompt]).toEqual([
     { totalTokens: 500_000, totalCalls: 500 },
@@ -57,7 +57,7 @@ test('counts calls without a request in totals, window and cost, and does not st
 });
 
 test('starts from zero on the next day', () => {
-  const { audit, others, clock } = usage();
+  const { audit, peerUsage, clock } = usage();
   clock.advance(86_400_000);
-  expect(totalsOfAll(audit, others)).toEqual({ tokensToday: 0, costTodayUsd: 0 });
+  expect(totalsOfAll(audit, peerUsage)).toEqual({ tokensToday: 0, costTodayUsd: 0 });
 });
