@@ -22,7 +22,7 @@ export interface AgentState extends ManifestState, FitState {
   drift: readonly Drift[];
 }
 
-const bare = (pods: readonly Pod[]): string[] =>
+const podsWithoutSidecar = (pods: readonly Pod[]): string[] =>
   pods
     .filter((pod) => !hasSidecar(pod.spec))
     .map((pod) => pod.metadata.name)
@@ -57,9 +57,9 @@ export const INJECTED: ConditionTable<AgentState> = {
       status: 'False',
       reason: 'SidecarMissing',
       when: 'a live pod has no sidecar; `status.drift` contains the reason',
-      holds: ({ pods }) => bare(pods).length > 0,
+      holds: ({ pods }) => podsWithoutSidecar(pods).length > 0,
       message: ({ pods, drift }) =>
-        `${bare(pods).length} of ${pods.length} pods run without the sidecar, such as ${bare(pods)[0]}; ${remedyOf(drift)}`,
+        `${podsWithoutSidecar(pods).length} of ${pods.length} pods run without the sidecar, such as ${podsWithoutSidecar(pods)[0]}; ${remedyOf(drift)}`,
     },
     {
       status: 'False',
