@@ -67,11 +67,11 @@ export const agentSelection = named(
 );
 
 /** What a control plane in another cluster needs of an agent. Earlier versions do not send every member. */
-export const outsideAgent = object('An agent of another control plane.', {
+export const remoteAgent = object('An agent of another control plane.', {
   ...{ agentId: row.agentId, agentName: row.agentName, namespace: row.namespace, runtime: row.runtime },
   ...{ phase: row.phase, grade: row.grade, score: row.score, tokens: row.tokens, lastSeen: row.lastSeen },
 });
-export interface OutsideAgent extends TypeOf<typeof outsideAgent> {}
+export interface RemoteAgent extends TypeOf<typeof remoteAgent> {}
 
 const changes = object('The data of the event `agents`.', {
   changed: list('New and changed agents, without `trend`.', agentRow, { max: 200 }),

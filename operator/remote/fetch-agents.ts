@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { jsonOf } from '../../core/untrusted/fields.ts';
 import { exchange, type Exchange } from '../../probe/http-exchange.ts';
 import type { Secret } from '../../runtime/secret.ts';
-import { outsideAgent, type OutsideAgent } from '../../core/shapes/agent-row.ts';
+import { remoteAgent, type RemoteAgent } from '../../core/shapes/agent-row.ts';
 import { parseWith } from '../../core/shapes/field.ts';
 import { list } from '../../core/shapes/object.ts';
 
@@ -16,7 +16,7 @@ export interface OutsideControlPlane {
 }
 
 export type AgentList =
-  | { ok: true; agents: OutsideAgent[] }
+  | { ok: true; agents: RemoteAgent[] }
   /** `reason` contains neither the key nor the URL. */
   | { ok: false; reason: string };
 
@@ -25,7 +25,7 @@ const PAGE_SIZE = 500;
  * A page of the list. One invalid row makes the whole page invalid: without the row, the agent would be treated as deleted and its
  * observation removed. The limit equals the control plane's own.
  */
-const PAGE = list('A page of agents.', outsideAgent, { max: 1_000 });
+const PAGE = list('A page of agents.', remoteAgent, { max: 1_000 });
 /** Far more than the size of a page with 500 rows. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 /** More than 100,000 agents indicate an error, such as a `Link` loop. */
@@ -36,7 +36,7 @@ const TIMEOUT_MS = 15_000;
 export async function fetchAgents(source: OutsideControlPlane, signal: AbortSignal): Promise<AgentList> {
   const ca = await readCa(source.caFile);
   if (ca === null) return failed(`the CA file ${source.caFile} cannot be read`);
-  const agents = new Map<string, OutsideAgent>();
+  const agents = new Map<string, RemoteAgent>();
   let next: URL | null = firstPage(source.url);
   for (let page = 0; next !== null; page += 1) {
     if (page >= MAX_PAGES) return failed(`the list has more than ${MAX_PAGES} pages`);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { MIRRORED_AGENT_ANNOTATION } from '../../core/observation/mirrored.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
-import type { OutsideAgent } from '../../core/shapes/agent-row.ts';
+import type { RemoteAgent } from '../../core/shapes/agent-row.ts';
 
 /** The maximum length of a DNS label. */
 const MAX_LENGTH = 63;
@@ -13,7 +13,7 @@ const MAX_LENGTH = 63;
  * @param others names in the same namespace that are not mirrored
  */
 export function mirrorNames(
-  agents: readonly OutsideAgent[],
+  agents: readonly RemoteAgent[],
   mirrored: readonly AgentObservation[],
   others: ReadonlySet<string>,
 ): Map<string, string> {

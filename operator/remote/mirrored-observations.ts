@@ -21,7 +21,7 @@ import type { Counter, Metrics } from '../../runtime/metrics.ts';
 import { FIELD_MANAGER } from '../agents/reconcile-agent.ts';
 import { mirrorNames } from './mirror-names.ts';
 import { mirroredStatus, unreachableStatus } from './mirrored-status.ts';
-import type { OutsideAgent } from '../../core/shapes/agent-row.ts';
+import type { RemoteAgent } from '../../core/shapes/agent-row.ts';
 
 export interface MirrorTarget {
   /** The namespace of the mirrored observations. */
@@ -62,7 +62,7 @@ export class MirroredObservations {
   }
 
   /** Updates the observations to match the complete agent list of the control plane at `from`; writes only changes. */
-  async sync(agents: readonly OutsideAgent[], from: string, signal: AbortSignal): Promise<void> {
+  async sync(agents: readonly RemoteAgent[], from: string, signal: AbortSignal): Promise<void> {
     const mirrored = this.#mirrored();
     const others = this.#inNamespace().filter((each) => !isMirrored(each));
     const names = mirrorNames(agents, mirrored, new Set(others.map(({ metadata }) => metadata.name)));
@@ -92,7 +92,7 @@ export class MirroredObservations {
 
   /** Returns null when the name was taken in the meantime; the next call chooses another name. */
   async #ensure(
-    agent: OutsideAgent,
+    agent: RemoteAgent,
     { name, from, known }: { name: string; from: string; known: AgentObservation | undefined },
   ): Promise<AgentObservation | null> {
     const { client, namespace, logger } = this.#target;

@@ -5,11 +5,11 @@ import type { Condition } from '../../core/shapes/condition.ts';
 import type { Phase } from '../../core/shapes/values.ts';
 import { mirrorNames } from './mirror-names.ts';
 import { mirroredStatus, unreachableStatus } from './mirrored-status.ts';
-import type { OutsideAgent } from '../../core/shapes/agent-row.ts';
+import type { RemoteAgent } from '../../core/shapes/agent-row.ts';
 
 const AT = new Date('2026-03-01T10:00:00.400Z');
 
-const agent = (overrides: Partial<OutsideAgent> = {}): OutsideAgent => ({
+const agent = (overrides: Partial<RemoteAgent> = {}): RemoteAgent => ({
   agentId: 'agt_1',
   agentName: 'shop',
   namespace: 'platform-remote',
@@ -136,7 +136,7 @@ describe('the name of an observation', () => {
   const mirrored = (name: string, agentId: string): AgentObservation =>
     observation({ name, annotations: { [MIRRORED_AGENT_ANNOTATION]: agentId } });
   interface Case {
-    agents: OutsideAgent[];
+    agents: RemoteAgent[];
     known?: AgentObservation[];
     others?: string[];
     names: Record<string, unknown>;

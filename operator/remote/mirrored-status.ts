@@ -9,7 +9,7 @@ import type { Verdict } from '../../core/shapes/verdict.ts';
 import { oldGradeOf } from '../../core/observation/status-of.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { dayOf } from '../../core/usage/day-totals.ts';
-import type { OutsideAgent } from '../../core/shapes/agent-row.ts';
+import type { RemoteAgent } from '../../core/shapes/agent-row.ts';
 
 const no = (reason: string, message: string): Verdict => ({ status: 'False', reason, message });
 const yes = (reason: string, message: string): Verdict => ({ status: 'True', reason, message });
@@ -40,7 +40,7 @@ const BEFORE_FIRST: Partial<typeof BY_PHASE> = {
   Pending: { Ready: AWAITED, Reporting: { ...AWAITED, status: 'Unknown' } },
 };
 
-const verdictsOf = ({ phase, lastSeen }: OutsideAgent): (typeof BY_PHASE)[Phase] =>
+const verdictsOf = ({ phase, lastSeen }: RemoteAgent): (typeof BY_PHASE)[Phase] =>
   (lastSeen === null ? BEFORE_FIRST[phase] : undefined) ?? BY_PHASE[phase];
 
 /**
@@ -49,7 +49,7 @@ const verdictsOf = ({ phase, lastSeen }: OutsideAgent): (typeof BY_PHASE)[Phase]
  */
 export function mirroredStatus(
   observation: AgentObservation,
-  agent: OutsideAgent,
+  agent: RemoteAgent,
   at: Date,
 ): ObservationStatus {
   const { phase, agentId, runtime, grade, score, tokens, lastSeen } = agent;
@@ -106,7 +106,7 @@ function judged(
   return { ...observed, conditions };
 }
 
-function compliantOf(observation: AgentObservation, agent: OutsideAgent): Verdict {
+function compliantOf(observation: AgentObservation, agent: RemoteAgent): Verdict {
   const { score } = agent;
   const { compliantGrade = DEFAULT_COMPLIANT_GRADE } = contextOf(observation);
   const reporting = verdictsOf(agent).Reporting;
