@@ -3,7 +3,7 @@ import { OUTCOMES } from '../shapes/values.ts';
 import { gradeOf } from '../shapes/grade.ts';
 import { FORGET_MS } from '../observation/merge-heartbeat.ts';
 import type { BriefInstance } from '../shapes/instance.ts';
-import type { DayUse } from '../shapes/departed.ts';
+import type { DayUse } from '../shapes/ended-process.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
 import { usedToday } from '../observation/tokens.ts';
 import type { HistoryPoint } from '../shapes/history.ts';

@@ -449,7 +449,7 @@ describe('tokens of the day', () => {
     ],
     ['exclude the previous day', [{ tokens: 5 }, { from: 'b', second: 43_201, tokens: 1 }], 1],
     [
-      'exclude processes that departed on the previous day',
+      'exclude processes that ended on the previous day',
       [
         { tokens: 5 },
         { tokens: 2, startedAt: restarted },
@@ -507,7 +507,7 @@ describe('tokens of the day', () => {
     expect(after(...beats).tokens).toBe(tokens);
   });
 
-  test('of the other instances include departed processes', () => {
+  test('of the other instances include ended processes', () => {
     const cost = (costTodayUsd: number, tokensToday: number): Partial<Heartbeat> => ({
       totals: { tokensToday, costTodayUsd },
     });
@@ -542,7 +542,7 @@ describe('tokens of the day', () => {
   });
 });
 
-describe('a departed process', () => {
+describe('an ended process', () => {
   const started = '2026-03-01T09:00:00.000Z';
   const withoutPods = (status: ObservationStatus, second: number, ...names: string[]): ObservationStatus =>
     statusOf(
@@ -581,7 +581,7 @@ describe('a departed process', () => {
         rest: { usage: { windowStartedAt: NOON, models: [], totalTokens: 2, totalCalls: 1 } },
       },
     ],
-  ])('keeps its departed total when another sender reports: %s', (_name, next) => {
+  ])('keeps its ended total when another sender reports: %s', (_name, next) => {
     const left = withoutPods(after({ uid: 'u', tokens: 5 }), 1, 'pod-a');
     expect(totalsOf(merge(left, { second: 2, ...next }))).toEqual([7, 5]);
   });
@@ -592,7 +592,7 @@ describe('a departed process', () => {
     expect(totalsOf(merge(left, { ...nameless, second: 2, tokens: 6 }))).toEqual([6, 0]);
   });
 
-  test('is remembered until 150 others have departed, and its tokens count for the whole day', () => {
+  test('is remembered until 150 others have ended, and its tokens count for the whole day', () => {
     const beats = Array.from({ length: 160 }, (_, index): Beat => ({ from: `pod-${index}`, tokens: 1 }));
     const names = beats.map((beat) => beat.from ?? '');
     const left = beats.reduce<ObservationStatus>(

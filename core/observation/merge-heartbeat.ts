@@ -17,7 +17,7 @@ import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { withSentProofs } from './proofs.ts';
 import { shownOfReport } from './shown.ts';
 import { statusOf, withoutGone, type ObservationContext } from './status-of.ts';
-import { hasLeftMore, hasRoomForDeparted, withDeparted, withReturned, withUse } from './tokens.ts';
+import { hasLeftMore, hasRoomForEnded, withEnded, withReturned, withUse } from './tokens.ts';
 import { worstReports } from './worst-reports.ts';
 import {
   briefOf,
@@ -88,7 +88,7 @@ export function mergeHeartbeat(
   // The usage of a replaced process stays in the totals of the day.
   const replaced = known !== undefined && !isSameProcess(known, heartbeat, sender) ? [known] : [];
   const merged = present({
-    ...withDeparted(next, replaced, at),
+    ...withEnded(next, replaced, at),
     ...withInstance(before, instance, at),
     worst: worstReports(before.worst, heartbeat, at),
   });
@@ -148,8 +148,7 @@ function withUncounted(
   instance: InstanceStatus,
   at: Date,
 ): ObservationStatus {
-  if (heartbeat.totals !== null && hasRoomForDeparted(status, at))
-    return withDeparted(status, [instance], at);
+  if (heartbeat.totals !== null && hasRoomForEnded(status, at)) return withEnded(status, [instance], at);
   return withUse(status, [{ tokens: heartbeat.usage?.totalTokens ?? 0, costUsd: 0 }], at);
 }
 

@@ -11,7 +11,7 @@ import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { shownOfAgent, withoutLists } from './shown.ts';
-import { usedToday, withDeparted, withUse } from './tokens.ts';
+import { usedToday, withEnded, withUse } from './tokens.ts';
 import { provedScore, withoutSilentUnlisted, worstCaseProvedScore } from './worst-instances.ts';
 import { recentCriticalIssues } from './worst-reports.ts';
 
@@ -92,7 +92,7 @@ export function withoutGone(
   const removed = [...instances, ...unlisted].filter((instance) => !exists(instance));
   if (removed.length === 0) return known;
   const rest = {
-    ...withDeparted(known, removed, at),
+    ...withEnded(known, removed, at),
     instances: instances.filter(exists),
     ...(unlisted.length > 0 ? { unlisted: unlisted.filter(exists) } : {}),
   };

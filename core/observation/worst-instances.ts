@@ -4,7 +4,7 @@ import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
 import { BEST_FIRST, isLive, shownPercent, worstFirst } from './phase.ts';
 import { least, provedPercent } from './shown.ts';
-import { withDeparted } from './tokens.ts';
+import { withEnded } from './tokens.ts';
 
 /** Limits of the CRD: instances that are listed, and instances that are only counted. */
 export const MAX_INSTANCES = 50;
@@ -106,5 +106,5 @@ export function withoutSilentUnlisted(status: ObservationStatus, at: Date): Obse
   const live = unlisted.filter((instance) => isLive(instance, at));
   if (live.length === unlisted.length) return status;
   const silent = unlisted.filter((instance) => !live.includes(instance));
-  return { ...withDeparted(status, silent, at), unlisted: live };
+  return { ...withEnded(status, silent, at), unlisted: live };
 }

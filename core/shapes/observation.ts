@@ -2,7 +2,7 @@ import { agentRef } from './agent-ref.ts';
 import { auditMembers } from './audit.ts';
 import { amount, bigCount, count, keyedBy, score, sequence } from './common.ts';
 import { condition } from './condition.ts';
-import { departedToday } from './departed.ts';
+import { departedToday } from './ended-process.ts';
 import { drift } from './drift.ts';
 import { egressMembers } from './egress.ts';
 import { evidenceSums, itemMembers, type EvidenceItem } from './evidence.ts';

@@ -3,18 +3,18 @@ import { optional, type Field } from './field.ts';
 import { processMembers } from './instance.ts';
 import { list, object, type TypeOf } from './object.ts';
 
-const departed = object('One terminated process.', {
+const endedProcess = object('One terminated process.', {
   ...processMembers,
   tokens: bigCount('Its tokens of the day.'),
   costUsd: amount('Their cost in US dollars.'),
 });
-export interface DepartedInstance extends TypeOf<typeof departed> {}
-const departedInstance: Field<DepartedInstance> = departed;
+export interface EndedProcess extends TypeOf<typeof endedProcess> {}
+const endedProcessField: Field<EndedProcess> = endedProcess;
 
 /** Tokens and cost of one UTC day. */
-export interface DayUse extends Pick<DepartedInstance, 'tokens' | 'costUsd'> {}
+export interface DayUse extends Pick<EndedProcess, 'tokens' | 'costUsd'> {}
 
-const departedTodayMembers = object(
+const endedTodayMembers = object(
   'Usage of the current UTC day by terminated instances. Written by the operator when a pod terminates, and by the control plane when a sidecar has restarted.',
   {
     day: utcDay('UTC day (YYYY-MM-DD).'),
@@ -23,7 +23,7 @@ const departedTodayMembers = object(
     instances: optional(
       list(
         'The latest terminated instances with usage, and instances beyond 1,000; at most 150. When an instance reports again, its usage is removed here, so that nothing counts twice.',
-        departedInstance,
+        endedProcessField,
         { max: 150 },
       ),
     ),
@@ -31,5 +31,5 @@ const departedTodayMembers = object(
 );
 
 /** Usage on one UTC day by processes that no longer exist. */
-export interface DepartedToday extends TypeOf<typeof departedTodayMembers> {}
-export const departedToday: Field<DepartedToday> = departedTodayMembers;
+export interface EndedToday extends TypeOf<typeof endedTodayMembers> {}
+export const departedToday: Field<EndedToday> = endedTodayMembers;
