@@ -2,7 +2,7 @@ import { brokenRule } from './allowed.ts';
 import { minimumScoreOf } from '../shapes/grade.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
 import type { InstanceStatus } from '../shapes/instance.ts';
-import { leastEvidence, notShownText, provedPercent } from './shown.ts';
+import { leastEvidence, notShownText, provedPercent } from './reported-state.ts';
 import { always } from './condition-table.ts';
 
 const sum = (live: readonly InstanceStatus[], of: (instance: InstanceStatus) => number): number =>

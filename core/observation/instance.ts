@@ -9,7 +9,7 @@ import { dayOf } from '../usage/day-totals.ts';
 import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import { isLive, phaseOf } from './phase.ts';
-import { shownOfInstance } from './shown.ts';
+import { stateOfInstance } from './reported-state.ts';
 
 /** Sender of a heartbeat according to its verified credential, never according to the body. */
 export interface SenderId {
@@ -74,7 +74,7 @@ export function instanceOf(
     ...dayTotals(before, heartbeat, at),
     violations: new Set([...denials, ...denied]).size,
     criticalIssues: issues.filter((issue) => issue.severity === 'critical').length,
-    ...shownOfInstance(heartbeat),
+    ...stateOfInstance(heartbeat),
     reporterInvalid: issues.some(({ property }) => property === REPORTER_INVALID) || undefined,
     agentReachable: agentReachable(heartbeat),
     modelStatus: modelCheck(heartbeat)?.status,

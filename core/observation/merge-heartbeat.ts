@@ -15,7 +15,7 @@ import type { ObservationStatus } from '../shapes/observation.ts';
 import type { OrganisationStatus } from '../shapes/organisation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { withSentProofs } from './proofs.ts';
-import { shownOfReport } from './shown.ts';
+import { stateOfReport } from './reported-state.ts';
 import { statusOf, withoutGone, type ObservationContext } from './status-of.ts';
 import { hasLeftMore, hasRoomForEnded, withEnded, withReturned, withUse } from './tokens.ts';
 import { worstReports } from './worst-reports.ts';
@@ -169,7 +169,7 @@ function withReport(
   return present({
     ...status,
     ...modelOf(status, heartbeat),
-    ...shownOfReport(heartbeat),
+    ...stateOfReport(heartbeat),
     ...{ source, usage, policyMode, manifestHash },
     egress: observedSummaryOf(egress),
     issues: worstIssues(gap.issues),

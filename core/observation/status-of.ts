@@ -10,7 +10,7 @@ import { conditionsOf } from './conditions.ts';
 import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
-import { shownOfAgent, withoutLists } from './shown.ts';
+import { stateOfAgent, withoutLists } from './reported-state.ts';
 import { usedToday, withEnded, withUse } from './tokens.ts';
 import { provedScore, withoutSilentUnlisted, worstCaseProvedScore } from './worst-instances.ts';
 import { recentCriticalIssues } from './worst-reports.ts';
@@ -67,7 +67,7 @@ export function statusOf(
   };
   return present({
     ...settled,
-    ...(live.length > 0 ? { ...aggregatesOf(live, unlisted), ...shownOfAgent(settled, live) } : {}),
+    ...(live.length > 0 ? { ...aggregatesOf(live, unlisted), ...stateOfAgent(settled, live) } : {}),
     ...{ awaitedSince, phase, instances },
     oldGrade: oldGradeOf({ grade, isReporting: live.length > 0 }),
     instanceCount: instances.length + unlisted.length,

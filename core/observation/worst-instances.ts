@@ -3,7 +3,7 @@ import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
 import { BEST_FIRST, isLive, shownPercent, worstFirst } from './phase.ts';
-import { least, provedPercent } from './shown.ts';
+import { least, provedPercent } from './reported-state.ts';
 import { withEnded } from './tokens.ts';
 
 /** Limits of the CRD: instances that are listed, and instances that are only counted. */

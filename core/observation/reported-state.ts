@@ -13,14 +13,14 @@ const MAX_RULES = 100;
 const MAX_NOT_SHOWN = 5;
 const MAX_NAME = 80;
 
-type ShownReports = Pick<Heartbeat, 'evidence' | 'audit'>;
-type Shown = Pick<InstanceStatus, 'evidence' | 'audit'>;
-type ObservedShown = Pick<ObservationStatus, 'evidence' | 'audit'>;
+type StateReports = Pick<Heartbeat, 'evidence' | 'audit'>;
+type ReportedState = Pick<InstanceStatus, 'evidence' | 'audit'>;
+type ObservedState = Pick<ObservationStatus, 'evidence' | 'audit'>;
 /** Absent values replace the known values. */
-type Replaced = { [K in keyof Required<ObservedShown>]: Required<ObservedShown>[K] | null | undefined };
+type Replaced = { [K in keyof Required<ObservedState>]: Required<ObservedState>[K] | null | undefined };
 
 /** The part of evidence and audit that is stored in the row of an instance. The aggregates are computed from these rows. */
-export function shownOfInstance({ evidence, audit }: ShownReports): Shown {
+export function stateOfInstance({ evidence, audit }: StateReports): ReportedState {
   return present({
     evidence: evidence && rowOf(evidence),
     audit: audit && { declared: audit.declared, proved: audit.proved },
@@ -33,7 +33,7 @@ function rowOf({ items, ...sums }: EvidenceReport): InstanceEvidence {
 }
 
 /** Evidence and audit with the lists of the instance whose report is shown. The sums are later computed from all rows. */
-export function shownOfReport({ evidence, audit }: ShownReports): Replaced {
+export function stateOfReport({ evidence, audit }: StateReports): Replaced {
   return {
     evidence: evidence && { ...sumsOf(evidence), items: evidence.items.slice(0, MAX_ITEMS) },
     audit: audit && {
@@ -45,7 +45,7 @@ export function shownOfReport({ evidence, audit }: ShownReports): Replaced {
 }
 
 /** Evidence and audit of an agent: the sums of its worst live instance with the known lists. */
-export function shownOfAgent(known: ObservedShown, live: readonly InstanceStatus[]): Replaced {
+export function stateOfAgent(known: ObservedState, live: readonly InstanceStatus[]): Replaced {
   const evidence = least(evidenceIn(live), evidencePercent);
   const audits = live.flatMap((each) => each.audit ?? []);
   const audit = least(audits, ({ proved }) => proved);
@@ -57,7 +57,7 @@ export function shownOfAgent(known: ObservedShown, live: readonly InstanceStatus
 }
 
 /** Removes the lists, because their instance no longer exists. */
-export function withoutLists({ evidence, audit }: ObservedShown): ObservedShown {
+export function withoutLists({ evidence, audit }: ObservedState): ObservedState {
   return present({
     evidence: evidence && { ...evidence, items: [] },
     audit: audit && { ...audit, failed: [], suppressions: [] },
