@@ -1,6 +1,6 @@
 import { hostname, networkInterfaces } from 'node:os';
 import { describe, expect, test } from '@jest/globals';
-import { DEFAULTED } from '../core/injection/annotations.ts';
+import { DEFAULTED, PASSED } from '../core/injection/annotations.ts';
 import { describeProblems } from '../runtime/env.ts';
 import { readConfig } from './config.ts';
 
@@ -20,6 +20,7 @@ test('an empty environment results in the defaults of the contract', () => {
     ok: true,
     config: {
       ...Object.fromEntries(SIDECAR_VALUES),
+      ...Object.fromEntries(PASSED.map(({ variable }) => [variable, null])),
       LOG_LEVEL: 'info',
       LOG_FORMAT: null,
       UPSTREAM_URL: new URL('http://localhost:8000'),

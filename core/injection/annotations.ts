@@ -71,6 +71,14 @@ export const ANNOTATIONS = {
     default: '`<agent name>-manifest`',
     ...matching('the name of a ConfigMap', DNS_SUBDOMAIN, 253),
   },
+  manifestSha256: {
+    name: 'platform.io/manifest-sha256',
+    summary:
+      'The SHA-256 of the only manifest that the sidecar uses, as printed by `sha256sum agent.yaml`. With another manifest the agent does not start, and a running sidecar keeps its manifest.',
+    default: 'every valid manifest is used',
+    sidecarVariable: 'MANIFEST_SHA256',
+    ...matching('64 hexadecimal digits in lower case', /^[0-9a-f]{64}$/),
+  },
   agentContainer: {
     name: 'platform.io/agent-container',
     summary: 'The container that runs the agent.',

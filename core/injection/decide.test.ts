@@ -316,6 +316,7 @@ test('the plan uses the value of every annotation', () => {
     annotations: {
       'platform.io/agent-name': 'support',
       'platform.io/manifest-configmap': 'support.v2',
+      'platform.io/manifest-sha256': 'a'.repeat(64),
       'platform.io/agent-container': 'web',
       'platform.io/agent-port': '7000',
       'platform.io/policy-proxy-mode': 'enforce',
@@ -356,7 +357,7 @@ test('the plan uses the value of every annotation', () => {
       ...DEFAULTS,
       ...{ mode: 'enforce', logLevel: 'debug' },
       ...{ cpuRequest: '50m', cpuLimit: '2', memoryRequest: '128Mi', memoryLimit: '256Mi' },
-      passed: [],
+      passed: [{ name: 'MANIFEST_SHA256', value: 'a'.repeat(64) }],
     },
     warnings: [],
   });

@@ -2,14 +2,10 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import { manifestWarnings } from '../../core/manifest/manifest-warnings.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import {
-  loadManifestFile,
-  describeRefusal,
-  watchManifestFile,
-  type LoadedManifest,
-} from '../../runtime/manifest-file.ts';
+import { describeRefusal, watchManifestFile, type LoadedManifest } from '../../runtime/manifest-file.ts';
 import type { SidecarConfig } from '../config.ts';
 import { invalidManifest } from './invalid-manifest.ts';
+import { loadPinned, pinProblem } from './pinned-manifest.ts';
 
 export type ValidManifest = LoadedManifest & { ok: true };
 
@@ -29,24 +25,27 @@ export class CurrentManifest {
   invalid: string | null = null;
   /** Why a changed, valid manifest is not used; null: it is. Default: every valid manifest is used. */
   admit: (loaded: ValidManifest) => Promise<string | null> = () => Promise.resolve(null);
+  readonly #config: SidecarConfig;
   readonly #logger: Logger;
   readonly #listeners: (() => void)[] = [];
   #loaded: ValidManifest;
 
-  private constructor(loaded: ValidManifest, logger: Logger) {
+  private constructor(loaded: ValidManifest, { config, logger }: ManifestOptions) {
     this.#loaded = loaded;
+    this.#config = config;
     this.#logger = logger;
   }
 
   /** Loads the file and watches it until `signal` aborts. Throws when the file is invalid; every problem is logged. */
-  static async load({ config, logger, signal }: ManifestOptions): Promise<CurrentManifest> {
+  static async load(options: ManifestOptions): Promise<CurrentManifest> {
+    const { config, logger, signal } = options;
     const path = config.MANIFEST_PATH;
-    const loaded = await loadManifestFile(path);
+    const loaded = await loadPinned(options);
     if (!loaded.ok) {
       for (const line of describeRefusal(loaded)) logger.error(line);
       throw invalidManifest(path, loaded);
     }
-    const current = new CurrentManifest(loaded, logger);
+    const current = new CurrentManifest(loaded, options);
     current.#warn();
     watchManifestFile(path, {
       current: loaded,
@@ -94,7 +93,7 @@ export class CurrentManifest {
 
   async #changed(loaded: LoadedManifest): Promise<void> {
     const version = ++this.#version;
-    const refusal = loaded.ok ? await this.admit(loaded) : null;
+    const refusal = loaded.ok ? (pinProblem(this.#config, loaded) ?? (await this.admit(loaded))) : null;
     if (version !== this.#version) return;
     const isRepeat = loaded === this.#refused && refusal === this.invalid;
     this.#refused = loaded.ok && refusal !== null ? loaded : null;

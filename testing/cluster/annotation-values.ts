@@ -10,6 +10,10 @@ export const ANNOTATION_VALUES: Readonly<
     bad: ['', 'A', '-a', 'a-', 'a.b', 'a'.repeat(64), 'a/b', '../x'],
   },
   manifestConfigMap: { good: ['a', 'a.b-c'], bad: ['', 'A', 'a..b', 'a_b', 'a'.repeat(254)] },
+  manifestSha256: {
+    good: ['0'.repeat(64), `${'0123456789abcdef'.repeat(4)}`],
+    bad: ['', 'a'.repeat(63), 'a'.repeat(65), 'A'.repeat(64), `sha256:${'a'.repeat(64)}`, 'g'.repeat(64)],
+  },
   agentContainer: { good: ['agent'], bad: ['', 'Agent', 'a b'] },
   agentPort: {
     good: ['1', '8000', '65535'],
