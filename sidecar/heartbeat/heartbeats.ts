@@ -27,20 +27,20 @@ interface Shipped {
   window: UsageWindow;
   proofs: SentProofs;
   denials: string[];
-  verdict: string;
+  state: string;
 }
 
 /**
- * Reports the agent's state to the control plane: one heartbeat per interval, and an early heartbeat when the verdict, the
- * manifest or the proofs change.
+ * Reports the agent's state to the control plane: one heartbeat per interval, and an early heartbeat when the health, the
+ * issues, the manifest or the proofs change.
  */
 export class Heartbeats {
   readonly #context: SidecarContext;
   readonly #sender: HeartbeatSender;
   readonly #stopping = new AbortController();
   #shipped: Shipped | null = null;
-  #acceptedVerdict: string | null = null;
-  /** The verdict for which an early heartbeat was triggered. */
+  #acceptedState: string | null = null;
+  /** The state for which an early heartbeat was triggered. */
   #triggeredFor: string | null = null;
   #acceptedAtMs = -Infinity;
   #isClosing = false;
@@ -95,7 +95,7 @@ export class Heartbeats {
       window: first?.window ?? audit.window,
       proofs: { ...current, changesUpTo: first?.proofs.changesUpTo ?? current.changesUpTo },
       denials: first?.denials ?? audit.takeDenials(),
-      verdict: first?.verdict ?? verdictOf(assessment, current),
+      state: first?.state ?? stateOf(assessment, current),
     };
     this.#shipped = shipped;
     const { facts, llm: _, ...reports } = assessment;
@@ -154,7 +154,7 @@ export class Heartbeats {
     const shipped = this.#shipped;
     if (shipped === null) return;
     this.#acceptedAtMs = clock.monotonicMs();
-    this.#acceptedVerdict = shipped.verdict;
+    this.#acceptedState = shipped.state;
     this.#triggeredFor = null;
     audit.windowArrived(shipped.window);
     peerUsage.update(reply.othersToday ?? { tokens: 0, costUsd: 0 });
@@ -179,16 +179,16 @@ export class Heartbeats {
     }
   }
 
-  /** Sends an early heartbeat if the verdict has changed, as soon as the rate limit allows. */
+  /** Sends an early heartbeat if the state has changed, as soon as the rate limit allows. */
   async #check(): Promise<void> {
     const { clock, assessor, proofs } = this.#context;
     try {
-      const verdict = verdictOf(await assessor.assessNow(), proofs.toSend());
-      if (!this.#isChanged(verdict)) return;
+      const state = stateOf(await assessor.assessNow(), proofs.toSend());
+      if (!this.#isChanged(state)) return;
       const limitedMs = this.#acceptedAtMs + RATE_LIMIT_MS - clock.monotonicMs();
       if (limitedMs > 0) await clock.sleep(limitedMs, this.#stopping.signal);
-      if (!this.#isChanged(verdict)) return;
-      this.#triggeredFor = verdict;
+      if (!this.#isChanged(state)) return;
+      this.#triggeredFor = state;
       this.#sender.trigger();
     } catch {
       // The sidecar is stopping.
@@ -196,14 +196,14 @@ export class Heartbeats {
   }
 
   /** False before the first heartbeat was accepted, because that heartbeat is already on its way. */
-  #isChanged(verdict: string): boolean {
-    if (this.#isClosing || this.#acceptedVerdict === null) return false;
-    return verdict !== this.#acceptedVerdict && verdict !== this.#triggeredFor;
+  #isChanged(state: string): boolean {
+    if (this.#isClosing || this.#acceptedState === null) return false;
+    return state !== this.#acceptedState && state !== this.#triggeredFor;
   }
 }
 
 /** The values whose change triggers an early heartbeat; values that change constantly are excluded. */
-function verdictOf({ health, gap, manifestHash }: Assessment, proofs: SentProofs): string {
+function stateOf({ health, gap, manifestHash }: Assessment, proofs: SentProofs): string {
   return JSON.stringify([
     health.status,
     gap.source,
