@@ -375,8 +375,8 @@ import { until } from '../testing/time/until.ts';
       ['that is not a JWT', () => Promise.resolve('x'), 'invalid bearer token'],
     ])('rejects a token %s', async (_, make, reason) => {
       const token = await make();
-      const verdict = await reviewToken(client, { token, audience });
-      expect(verdict).toEqual({ kind: 'rejected', reason: expect.stringContaining(reason) });
+      const result = await reviewToken(client, { token, audience });
+      expect(result).toEqual({ kind: 'rejected', reason: expect.stringContaining(reason) });
     });
   });
 

@@ -37,9 +37,9 @@ describe('a token review', () => {
     ],
     ['a bad token', { error: 'invalid bearer token' }, { kind: 'rejected', reason: 'invalid bearer token' }],
     ['an empty status', {}, { kind: 'rejected', reason: 'the token is not valid' }],
-  ])('classifies %s', async (_, status, verdict) => {
+  ])('classifies %s', async (_, status, result) => {
     cluster.server.fail({ when: () => true, response: { status: 201, body: { status } } });
-    expect(await review()).toEqual(verdict);
+    expect(await review()).toEqual(result);
     expect(cluster.server.requests).toMatchObject([
       { method: 'POST', body: { spec: { token: 'eyJ', audiences: ['platform.io'] } } },
     ]);

@@ -4,7 +4,7 @@ import type { InstanceStatus } from '../shapes/instance.ts';
 import type { OrganisationStatus } from '../shapes/organisation.ts';
 import type { TableRow } from './condition-table.ts';
 
-/** Input for the verdicts of the conditions. */
+/** Input for the states of the conditions. */
 export interface ConditionInput {
   phase: Phase;
   /** Lowest score without local proofs. */

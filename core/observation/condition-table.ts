@@ -1,5 +1,7 @@
-import type { Verdict } from '../shapes/verdict.ts';
 import type { Condition, ConditionType } from '../shapes/condition.ts';
+
+/** What a condition says. */
+export type ConditionState = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 /** One row of the truth table of a condition. The reference page is generated from these rows. */
 export interface TableRow<I> {
@@ -12,7 +14,7 @@ export interface TableRow<I> {
   message: (input: I) => string;
 }
 
-/** A condition: the meaning of True, and its rows. The first row that holds is the verdict. */
+/** A condition: the meaning of True, and its rows. The first row that holds is the state. */
 export interface ConditionTable<I> {
   type: ConditionType;
   meaning: string;
@@ -22,8 +24,8 @@ export interface ConditionTable<I> {
 /** For the last row of a table. */
 export const always = (): boolean => true;
 
-/** The verdict of the first row that holds. Throws if no row holds. */
-export function stateOf<I>({ type, rows }: Pick<ConditionTable<I>, 'type' | 'rows'>, input: I): Verdict {
+/** The state of the first row that holds. Throws if no row holds. */
+export function stateOf<I>({ type, rows }: Omit<ConditionTable<I>, 'meaning'>, input: I): ConditionState {
   const row = rows.find((each) => each.holds(input));
   if (row === undefined) throw new Error(`no row of condition ${type} holds`);
   return { status: row.status, reason: row.reason, message: row.message(input) };
@@ -32,12 +34,12 @@ export function stateOf<I>({ type, rows }: Pick<ConditionTable<I>, 'type' | 'row
 /** The condition at `at`. `lastTransitionTime` changes only with the status. */
 export function conditionAt(
   type: ConditionType,
-  verdict: Verdict,
+  state: ConditionState,
   known: readonly Condition[],
   at: Date,
 ): Condition {
   const before = known.find((condition) => condition.type === type);
-  const moved = before?.status !== verdict.status;
+  const moved = before?.status !== state.status;
   const lastTransitionTime = moved ? `${at.toISOString().slice(0, 19)}Z` : before.lastTransitionTime;
-  return { type, ...verdict, lastTransitionTime };
+  return { type, ...state, lastTransitionTime };
 }

@@ -457,12 +457,12 @@ describe('Events about an observation', () => {
 
   const judged = (
     type: 'ManifestValid' | 'SidecarFits',
-    verdict: [Condition['status'], string, string] | null,
+    state: [Condition['status'], string, string] | null,
   ): AgentObservation => {
     const conditions =
-      verdict === null
+      state === null
         ? []
-        : [{ type, status: verdict[0], reason: verdict[1], message: verdict[2], lastTransitionTime: 't' }];
+        : [{ type, status: state[0], reason: state[1], message: state[2], lastTransitionTime: 't' }];
     return { ...injected('True'), status: { phase: 'Pending', conditions } };
   };
   const invalid: [Condition['status'], string, string] = ['False', 'ManifestInvalid', 'line 3'];
@@ -492,7 +492,7 @@ describe('Events about an observation', () => {
     expect(notesOf(before, judged('SidecarFits', ['False', 'QuotaExceeded', 'q']))).toEqual([]);
   });
 
-  test('are not emitted for the first verdict, which the creation of the observation emits', () => {
+  test('are not emitted for the first state, which the creation of the observation emits', () => {
     expect(notesOf({ ...injected('True'), status: { phase: 'Pending' } }, injected('False'))).toEqual([]);
   });
 

@@ -56,7 +56,7 @@ function injectionNote(
       };
 }
 
-/** The first verdict is not a transition; `announceNew` emits it. */
+/** The first state is not a transition; `announceNew` emits it. */
 function injectionNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
   const [from, to] = [conditionOf(before.status, 'Injected'), conditionOf(after.status, 'Injected')];
   if (from === undefined || to === undefined || from.status === to.status) return [];
@@ -94,7 +94,7 @@ const WARNINGS = [
   },
 ] as const;
 
-/** Emitted for the first verdict too. */
+/** Emitted for the first state too. */
 function warningNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
   return WARNINGS.flatMap(({ condition, keyOf, note }) => {
     const [from, to] = [conditionOf(before.status, condition), conditionOf(after.status, condition)];
@@ -165,12 +165,12 @@ export function announceNew(
 ): void {
   const { uid = '', name } = observation.metadata;
   const { kind, name: workload } = observation.spec.agentRef ?? {};
-  const verdict = stateOf(INJECTED, agentState);
-  const runs = verdict.status === 'True' ? 'runs with the sidecar' : 'should run with the sidecar';
+  const state = stateOf(INJECTED, agentState);
+  const runs = state.status === 'True' ? 'runs with the sidecar' : 'should run with the sidecar';
   const note = `observing ${kind} ${workload}, which ${runs}`;
   const notes: EventNote[] = [
     { regarding: regarding(observation), type: 'Normal', action: 'Create', reason: 'Observed', note },
-    ...ownerNotes(observation, injectionNote(verdict, name)),
+    ...ownerNotes(observation, injectionNote(state, name)),
   ];
   for (const each of notes) events.record({ ...each, occurrence: `${uid}/made` });
 }

@@ -133,8 +133,8 @@ describe('Routed', () => {
   ])('with a sidecar that %s', (_, status, expected) => {
     const through = service('front', { ports: [{ port: 80, targetPort: 'http' }] });
     for (const changed of [{ ...pod, status }, keepPod({ ...pod, status })] as Pod[]) {
-      const verdict = routed([pod, changed], [through]);
-      expect(`${verdict.status} ${verdict.reason}`).toBe(expected);
+      const state = routed([pod, changed], [through]);
+      expect(`${state.status} ${state.reason}`).toBe(expected);
     }
   });
 

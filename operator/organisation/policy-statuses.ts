@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentObservation } from '../../core/observation/observation.ts';
-import { conditionAt } from '../../core/observation/condition-table.ts';
+import { conditionAt, type ConditionState } from '../../core/observation/condition-table.ts';
 import type { AgentPolicy } from '../../core/organisation/finding.ts';
 import { policyCounts, type JudgedAgent } from '../../core/organisation/policy-status.ts';
 import type { AgentPolicyStatus } from '../../core/shapes/agent-policy.ts';
-import type { Verdict } from '../../core/shapes/verdict.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk } from '../../kube/objects.ts';
 import type { OrganisationRules } from '../../kube/organisation-rules.ts';
@@ -106,20 +105,20 @@ export class PolicyStatuses {
     const { rules, clock } = this.#parts;
     const counts =
       policy === undefined ? { agents: 0, broken: 0, rules: [] } : policyCounts(policy, agents, rules);
-    const verdict = policy === undefined ? this.#invalid(name) : await this.#accepted(policy);
-    const accepted = conditionAt('Accepted', verdict, known?.conditions ?? [], clock.now());
+    const state = policy === undefined ? this.#invalid(name) : await this.#accepted(policy);
+    const accepted = conditionAt('Accepted', state, known?.conditions ?? [], clock.now());
     return {
       ...counts,
       conditions: [{ ...accepted, ...(generation !== undefined && { observedGeneration: generation }) }],
     };
   }
 
-  #invalid(name: string): Verdict {
+  #invalid(name: string): ConditionState {
     const problem = this.#parts.rules.invalid().find(({ policy }) => policy === name);
     return { status: 'False', reason: 'Invalid', message: problem?.reason.slice(0, MAX_MESSAGE) ?? '' };
   }
 
-  async #accepted({ spec }: AgentPolicy): Promise<Verdict> {
+  async #accepted({ spec }: AgentPolicy): Promise<ConditionState> {
     for (const { id, expression } of spec.rules) {
       const error = expression === undefined ? null : await this.#errorOf(expression);
       if (error !== null)

@@ -95,10 +95,10 @@ describe('the conditions', () => {
     [75, undefined, 'Unknown Mirrored'],
     [74, 'C', 'Unknown Mirrored'],
     [null, undefined, 'False GradeTooLow'],
-  ])('Compliant with score %p and the required grade %p', (score, wanted, verdict) => {
+  ])('Compliant with score %p and the required grade %p', (score, wanted, state) => {
     const annotations = wanted === undefined ? {} : { 'platform.io/compliant-grade': wanted };
     const { conditions } = mirroredStatus(observation({ annotations }), agent({ score }), AT);
-    expect(verdicts(conditions)['Compliant']).toBe(verdict);
+    expect(verdicts(conditions)['Compliant']).toBe(state);
   });
 
   test('change lastTransitionTime only with their status', () => {

@@ -4,16 +4,15 @@ import { MIRRORED_REASON } from '../../core/observation/mirrored.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import type { Phase } from '../../core/shapes/values.ts';
-import { conditionAt } from '../../core/observation/condition-table.ts';
-import type { Verdict } from '../../core/shapes/verdict.ts';
+import { conditionAt, type ConditionState } from '../../core/observation/condition-table.ts';
 import { oldGradeOf } from '../../core/observation/status-of.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { dayOf } from '../../core/usage/day-totals.ts';
 import type { RemoteAgent } from '../../core/shapes/agent-row.ts';
 
-const no = (reason: string, message: string): Verdict => ({ status: 'False', reason, message });
-const yes = (reason: string, message: string): Verdict => ({ status: 'True', reason, message });
-const NOT_LISTED: Verdict = {
+const no = (reason: string, message: string): ConditionState => ({ status: 'False', reason, message });
+const yes = (reason: string, message: string): ConditionState => ({ status: 'True', reason, message });
+const NOT_LISTED: ConditionState = {
   status: 'Unknown',
   reason: MIRRORED_REASON,
   message: "unknown: not part of the remote control plane's agent list",
@@ -27,7 +26,7 @@ const AWAITED = no('AwaitingFirstHeartbeat', NO_HEARTBEAT.message);
 const NO_FAILED_CHECK = 'its control plane reports no failed check of severity error';
 
 /** The conditions for each listed phase. */
-const BY_PHASE: Readonly<Record<Phase, Record<'Ready' | 'Reporting', Verdict>>> = {
+const BY_PHASE: Readonly<Record<Phase, Record<'Ready' | 'Reporting', ConditionState>>> = {
   Healthy: { Ready: yes('Healthy', NO_FAILED_CHECK), Reporting: REPORTS },
   Degraded: { Ready: yes('Degraded', NO_FAILED_CHECK), Reporting: REPORTS },
   Unhealthy: { Ready: no('Unhealthy', 'a check of severity error fails'), Reporting: REPORTS },
@@ -40,7 +39,7 @@ const BEFORE_FIRST: Partial<typeof BY_PHASE> = {
   Pending: { Ready: AWAITED, Reporting: { ...AWAITED, status: 'Unknown' } },
 };
 
-const verdictsOf = ({ phase, lastSeen }: RemoteAgent): (typeof BY_PHASE)[Phase] =>
+const statesOf = ({ phase, lastSeen }: RemoteAgent): (typeof BY_PHASE)[Phase] =>
   (lastSeen === null ? BEFORE_FIRST[phase] : undefined) ?? BY_PHASE[phase];
 
 /**
@@ -53,14 +52,14 @@ export function mirroredStatus(
   at: Date,
 ): ObservationStatus {
   const { phase, agentId, runtime, grade, score, tokens, lastSeen } = agent;
-  const verdicts = { ...verdictsOf(agent), Compliant: compliantOf(observation, agent) };
+  const states = { ...statesOf(agent), Compliant: compliantOf(observation, agent) };
   const known = score === null ? undefined : (grade ?? gradeOf(score));
   return present({
     ...{ phase, agentId, runtime, score, tokens },
     grade: known,
-    oldGrade: oldGradeOf({ grade: known, isReporting: verdicts.Reporting.status === 'True' }),
+    oldGrade: oldGradeOf({ grade: known, isReporting: states.Reporting.status === 'True' }),
     lastChecked: lastSeen,
-    ...judged(observation, at, verdicts),
+    ...judged(observation, at, states),
   });
 }
 
@@ -88,28 +87,28 @@ export function unreachableStatus(observation: AgentObservation, at: Date): Obse
 function judged(
   { metadata, status }: AgentObservation,
   at: Date,
-  verdicts: Record<'Ready' | 'Reporting' | 'Compliant', Verdict>,
+  states: Record<'Ready' | 'Reporting' | 'Compliant', ConditionState>,
 ): Pick<ObservationStatus, 'conditions' | 'observedGeneration'> {
   const all = {
-    Ready: verdicts.Ready,
-    Reporting: verdicts.Reporting,
+    Ready: states.Ready,
+    Reporting: states.Reporting,
     AgentReachable: NOT_LISTED,
     ModelReachable: NOT_LISTED,
     PolicyLoaded: NOT_LISTED,
-    Compliant: verdicts.Compliant,
+    Compliant: states.Compliant,
   };
   const observed = present({ observedGeneration: metadata.generation });
-  const conditions = (Object.entries(all) as [keyof typeof all, Verdict][]).map(([type, verdict]) => ({
-    ...conditionAt(type, verdict, status?.conditions ?? [], at),
+  const conditions = (Object.entries(all) as [keyof typeof all, ConditionState][]).map(([type, state]) => ({
+    ...conditionAt(type, state, status?.conditions ?? [], at),
     ...observed,
   }));
   return { ...observed, conditions };
 }
 
-function compliantOf(observation: AgentObservation, agent: RemoteAgent): Verdict {
+function compliantOf(observation: AgentObservation, agent: RemoteAgent): ConditionState {
   const { score } = agent;
   const { compliantGrade = DEFAULT_COMPLIANT_GRADE } = contextOf(observation);
-  const reporting = verdictsOf(agent).Reporting;
+  const reporting = statesOf(agent).Reporting;
   if (reporting.status !== 'True') return { ...reporting, status: 'Unknown' };
   return score === null || score < minimumScoreOf(compliantGrade)
     ? no('GradeTooLow', `the grade is below ${compliantGrade}`)
