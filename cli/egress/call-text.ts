@@ -32,7 +32,7 @@ function tokensText({ promptTokens, completionTokens, costUsd, priceDate }: Show
   return `${tokens}  $${Number(costUsd.toPrecision(3))}${prices}`;
 }
 
-const VERDICT_STYLES: Readonly<Record<string, Cell['style']>> = {
+const STATE_STYLES: Readonly<Record<string, Cell['style']>> = {
   match: 'green',
   undeclared: 'red',
   misreported: 'red',
@@ -45,7 +45,7 @@ const VERDICT_STYLES: Readonly<Record<string, Cell['style']>> = {
 export function matrixText(rows: readonly ShownRow[], paint: Paint): string {
   if (rows.length === 0) return 'nothing is declared, reported or observed\n';
   const cells = rows.map(({ kind, name, declared, reported, observed, verdict, amount }): Cell[] => {
-    const style = VERDICT_STYLES[verdict];
+    const style = STATE_STYLES[verdict];
     return [
       { text: printable(kind) },
       { text: printable(name) },

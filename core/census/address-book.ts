@@ -23,7 +23,7 @@ export interface KnownHosts {
  * these lanes have the address, so that a connection bypasses them.
  */
 export interface Attribution {
-  verdict: 'expected' | 'undeclared' | 'unknown';
+  state: 'expected' | 'undeclared' | 'unknown';
   name: string | null;
   lanes?: readonly string[];
 }
@@ -93,17 +93,17 @@ export class AddressBook {
     const lanes = isExplained ? this.#lanesPast(hosts, port) : [];
     if (lanes.length > 0) {
       const [host = null] = expected.length === 1 ? expected : [];
-      return { verdict: 'undeclared', name: host, lanes };
+      return { state: 'undeclared', name: host, lanes };
     }
-    if (isDeclared && expected.length === names.length) return { verdict: 'expected', name: null };
+    if (isDeclared && expected.length === names.length) return { state: 'expected', name: null };
     if (names.length > 0) {
       const [name = null] = names.length === 1 ? names : [];
       // Ignore names that the agent chose itself: it could hide any address behind two names.
       const isShared = names.filter((each) => this.#isListed(each)).length > 1;
       const isUnknown = isShared || isDeclared || this.#known.isPartial;
-      return { verdict: isUnknown ? 'unknown' : 'undeclared', name };
+      return { state: isUnknown ? 'unknown' : 'undeclared', name };
     }
-    return { verdict: this.#mayBeExpected(address, nowMs) ? 'unknown' : 'undeclared', name: null };
+    return { state: this.#mayBeExpected(address, nowMs) ? 'unknown' : 'undeclared', name: null };
   }
 
   /** The lanes to these hosts; empty if another declaration explains one of the hosts. */

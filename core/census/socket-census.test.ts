@@ -270,81 +270,78 @@ describe('the attribution of an address', () => {
     ['no name, in the network of a declared host', '203.0.113.11', 'unknown', null],
     ['no name, in the IPv6 network of a declared host', '2001:db8:1:9::1', 'unknown', null],
     ['no name, in the private network of a declared host', '10.9.0.6', 'undeclared', null],
-  ])('with %s', (_what, address, verdict, name) => {
-    expect(attribute(address)).toEqual({ verdict, name });
+  ])('with %s', (_what, address, state, name) => {
+    expect(attribute(address)).toEqual({ state, name });
   });
 
   test('is unknown for an address that declared and other hosts share', () => {
     book.learned('other.example', ['203.0.113.10'], 0);
-    expect(attribute('203.0.113.10')).toEqual({ verdict: 'unknown', name: null });
+    expect(attribute('203.0.113.10')).toEqual({ state: 'unknown', name: null });
   });
 
   test('is unknown for an address that several known hosts share', () => {
     known({ others: new Set(['api.vendor.example', 'other.example']) });
     book.learned('other.example', ['198.51.100.1'], 0);
-    expect(attribute('198.51.100.1')).toEqual({ verdict: 'unknown', name: null });
+    expect(attribute('198.51.100.1')).toEqual({ state: 'unknown', name: null });
   });
 
   test('does not become unknown by names that only the agent looks up, through the CONNECT lane', () => {
     book.learned('a.evil.example', ['198.51.100.1', '192.0.2.9'], 0);
     book.learned('b.evil.example', ['198.51.100.1', '192.0.2.9'], 0);
-    expect(attribute('198.51.100.1')).toEqual({ verdict: 'undeclared', name: null });
-    expect(attribute('192.0.2.9')).toEqual({ verdict: 'undeclared', name: null });
+    expect(attribute('198.51.100.1')).toEqual({ state: 'undeclared', name: null });
+    expect(attribute('192.0.2.9')).toEqual({ state: 'undeclared', name: null });
   });
 
   test('knows declared hosts although the agent has looked up a thousand others', () => {
     known({ expected: new Set(['api.example', 'late.example']) });
     for (let index = 0; index < 1_200; index++) book.learned(`${index}.evil.example`, ['192.0.2.9'], 0);
     book.learned('late.example', ['203.0.113.50'], 0);
-    expect(attribute('203.0.113.50').verdict).toBe('expected');
+    expect(attribute('203.0.113.50').state).toBe('expected');
   });
 
   test('is expected for an address that declared hosts share', () => {
     book.learned('db.corp', ['203.0.113.10'], 0);
-    expect(attribute('203.0.113.10').verdict).toBe('expected');
+    expect(attribute('203.0.113.10').state).toBe('expected');
   });
 
   test('is unknown while a declared host is not resolved', () => {
     known({ expected: new Set(['api.example', 'late.example']) });
-    expect(attribute('192.0.2.9').verdict).toBe('unknown');
+    expect(attribute('192.0.2.9').state).toBe('unknown');
     book.learned('late.example', [], 0);
-    expect(attribute('192.0.2.9').verdict).toBe('undeclared');
+    expect(attribute('192.0.2.9').state).toBe('undeclared');
   });
 
   test('is unknown without a name if the manifest has patterns, and expected for their hosts', () => {
     known({ domains: ['.files.example'] });
-    expect(attribute('192.0.2.9').verdict).toBe('unknown');
-    expect(attribute('198.51.100.1').verdict).toBe('undeclared');
+    expect(attribute('192.0.2.9').state).toBe('unknown');
+    expect(attribute('198.51.100.1').state).toBe('undeclared');
     book.learned('a.files.example', ['192.0.2.9'], 0);
-    expect(attribute('192.0.2.9').verdict).toBe('expected');
+    expect(attribute('192.0.2.9').state).toBe('expected');
   });
 
   test('is unknown with a name if the manifest has references', () => {
     known({ isPartial: true });
-    expect(attribute('198.51.100.1')).toEqual({ verdict: 'unknown', name: 'api.vendor.example' });
+    expect(attribute('198.51.100.1')).toEqual({ state: 'unknown', name: 'api.vendor.example' });
   });
 
   test('is forgotten an hour after the last response', () => {
-    expect(attribute('203.0.113.10', 3_599_999).verdict).toBe('expected');
-    expect(attribute('203.0.113.10', 3_600_000).verdict).toBe('undeclared');
+    expect(attribute('203.0.113.10', 3_599_999).state).toBe('expected');
+    expect(attribute('203.0.113.10', 3_600_000).state).toBe('undeclared');
     book.learned('api.example', ['203.0.113.10'], 3_600_000);
-    expect(attribute('203.0.113.10', 3_600_001).verdict).toBe('expected');
+    expect(attribute('203.0.113.10', 3_600_001).state).toBe('expected');
   });
 
   test('keeps at most 256 addresses of a host', () => {
     for (let index = 0; index < 300; index++)
       book.learned('api.example', [`10.1.${index >> 8}.${index & 255}`], 0);
-    expect([attribute('10.1.0.45').verdict, attribute('10.1.0.46').verdict]).toEqual([
-      'undeclared',
-      'expected',
-    ]);
+    expect([attribute('10.1.0.45').state, attribute('10.1.0.46').state]).toEqual(['undeclared', 'expected']);
   });
 });
 
 describe('the attribution of the upstream of a lane', () => {
   const lane = (id: string, host: string, port = 443) => ({ lane: id, host, port });
   const attribute = (address: string, port = 443) => book.attribute(parseIp(address)!, port, 0);
-  const PAST = { verdict: 'undeclared', name: 'api.openai.com', lanes: ['openai'] };
+  const PAST = { state: 'undeclared', name: 'api.openai.com', lanes: ['openai'] };
 
   beforeEach(() => {
     book.setHosts({
@@ -358,16 +355,16 @@ describe('the attribution of the upstream of a lane', () => {
   test.each([
     ['203.0.113.10', 443, PAST],
     ['2001:db8:1::1', 443, PAST],
-    ['203.0.113.10', 9000, { verdict: 'expected', name: null }],
-    ['192.0.2.60', 443, { verdict: 'undeclared', name: null, lanes: ['azure'] }],
-    ['2001:db8::60', 443, { verdict: 'undeclared', name: null, lanes: ['groq'] }],
+    ['203.0.113.10', 9000, { state: 'expected', name: null }],
+    ['192.0.2.60', 443, { state: 'undeclared', name: null, lanes: ['azure'] }],
+    ['2001:db8::60', 443, { state: 'undeclared', name: null, lanes: ['groq'] }],
   ])('with the address %s and the port %s', (address, port, attribution) => {
     expect(attribute(address, port)).toEqual(attribution);
   });
 
   test('is expected for an address that another declared host shares', () => {
     book.learned('db.corp', ['203.0.113.10', '192.0.2.60'], 0);
-    expect([attribute('203.0.113.10').verdict, attribute('192.0.2.60').verdict]).toEqual([
+    expect([attribute('203.0.113.10').state, attribute('192.0.2.60').state]).toEqual([
       'expected',
       'expected',
     ]);
@@ -375,7 +372,7 @@ describe('the attribution of the upstream of a lane', () => {
 
   test('is unknown for an address that a known vendor shares', () => {
     book.learned('api.vendor.example', ['203.0.113.10'], 0);
-    expect(attribute('203.0.113.10')).toEqual({ verdict: 'unknown', name: null });
+    expect(attribute('203.0.113.10')).toEqual({ state: 'unknown', name: null });
   });
 
   test('is not changed by names that the agent looks up, through the CONNECT lane', () => {
@@ -464,7 +461,7 @@ test('name servers are read from resolv.conf', () => {
 
 describe('the list of findings', () => {
   const address = (index: number) => parseIp(`198.51.${index >> 8}.${index & 255}`)!;
-  const undeclared = () => ({ verdict: 'undeclared', name: null }) as const;
+  const undeclared = () => ({ state: 'undeclared', name: null }) as const;
   const at = (seconds: number) => new Date(AT.getTime() + seconds * 1000);
 
   test('omits an address until the names were resolved after its first connection', () => {
@@ -499,7 +496,7 @@ describe('the list of findings', () => {
   test('loses addresses that the names explain', () => {
     const targets = new UnseenTargets();
     targets.record(address(1), 443, { at: at(0), isOfAgent: true });
-    expect(targets.settle(at(0), () => ({ verdict: 'expected', name: null }))).toBe(true);
+    expect(targets.settle(at(0), () => ({ state: 'expected', name: null }))).toBe(true);
     expect(targets.list(at(0), undeclared)).toEqual([]);
   });
 

@@ -161,7 +161,7 @@ export class SocketCensus {
     // One that is not remembered would count again in each scan, and explain connections that no scan has seen.
     const isCounted = isTcp && isRemembered && !(isInside && ownPorts.includes(row.remotePort));
     if (isCounted && this.#baseline !== null) this.#seenOpens += 1;
-    if (isInside || book.attribute(row.remote, row.remotePort, nowMs).verdict === 'expected') return;
+    if (isInside || book.attribute(row.remote, row.remotePort, nowMs).state === 'expected') return;
     this.#targets.record(row.remote, row.remotePort, { at: now, isOfAgent: this.#isOfAgent(row) });
   }
 

@@ -63,7 +63,7 @@ export class UnseenTargets {
     const before = this.#targets.size;
     this.#settledMs = startedAt.getTime();
     for (const [key, target] of this.#targets) {
-      if (attributionOf(target, attribute).verdict === 'expected') this.#targets.delete(key);
+      if (attributionOf(target, attribute).state === 'expected') this.#targets.delete(key);
       else if (target.firstSeen <= startedAt) target.isPending = false;
     }
     return this.#targets.size < before;
@@ -76,10 +76,10 @@ export class UnseenTargets {
       const { address, port, firstSeen, lastSeen, count, isPending } = target;
       if (now.getTime() - lastSeen.getTime() > KEPT_MS) this.#targets.delete(key);
       else if (!isPending) {
-        const { verdict, name, lanes } = attributionOf(target, attribute);
-        if (verdict !== 'expected')
+        const { state, name, lanes } = attributionOf(target, attribute);
+        if (state !== 'expected')
           unseen.unshift({
-            ...{ address: addressText(address), port, name, verdict, count },
+            ...{ address: addressText(address), port, name, verdict: state, count },
             ...{ firstSeen: firstSeen.toISOString(), lastSeen: lastSeen.toISOString() },
             ...(lanes && { lanes: [...lanes] }),
           });
@@ -91,5 +91,5 @@ export class UnseenTargets {
 
 function attributionOf({ address, port, isOfAgent }: Target, attribute: Attribute): Attribution {
   const found = attribute(address, port);
-  return found.lanes === undefined || isOfAgent ? found : { verdict: 'expected', name: null };
+  return found.lanes === undefined || isOfAgent ? found : { state: 'expected', name: null };
 }

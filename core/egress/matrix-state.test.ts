@@ -35,12 +35,12 @@ const TABLE: Readonly<Record<string, MatrixState>> = {
 
 const KNOWN: Readonly<Record<string, Known>> = { '+': true, '-': false, '?': null };
 
-test.each(Object.entries(TABLE))('%s: %s', (signs, verdict) => {
+test.each(Object.entries(TABLE))('%s: %s', (signs, state) => {
   const [declared = null, reported = null, observed = null] = [...signs].map((sign) => KNOWN[sign] ?? null);
-  expect(stateOf({ declared, reported, observed })).toBe(verdict);
+  expect(stateOf({ declared, reported, observed })).toBe(state);
 });
 
-test('the table has every combination and every verdict', () => {
+test('the table has every combination and every state', () => {
   expect(Object.keys(TABLE)).toHaveLength(27);
   expect(new Set(Object.values(TABLE))).toEqual(new Set(VERDICTS));
 });

@@ -26,7 +26,7 @@ import { stateOf, type Known, type MatrixState } from './matrix-state.ts';
 export type MatrixFacts = Pick<Facts, 'agentReport' | 'behavior' | 'egress' | 'reported'>;
 
 type Cells = Pick<MatrixRow, 'name' | 'declared' | 'reported' | 'observed' | 'amount'> & {
-  verdict?: MatrixState;
+  state?: MatrixState;
 };
 
 interface MatrixInput {
@@ -55,8 +55,8 @@ export function matrixOf(manifest: Manifest, facts: MatrixFacts): MatrixReport {
   const rows = MATRIX_KINDS.flatMap((kind) =>
     ROWS_BY_KIND[kind](input).map((cells): MatrixRow => {
       const { declared, reported, observed } = cells;
-      const verdict = cells.verdict ?? stateOf(cells);
-      const row = { kind, name: cut(cells.name, MAX_NAME), declared, reported, observed, verdict };
+      const state = cells.state ?? stateOf(cells);
+      const row = { kind, name: cut(cells.name, MAX_NAME), declared, reported, observed, verdict: state };
       return cells.amount === undefined ? row : { ...row, amount: cells.amount };
     }),
   );
@@ -226,7 +226,7 @@ function tokenRows({ egress }: MatrixInput): Cells[] {
   const reported = reportedTokens === null ? null : true;
   const rows = (['prompt', 'completion'] as const).map((name): Cells => ({
     ...{ name, declared: null, reported, observed: seen === undefined ? null : true },
-    verdict: tokensState(egress, name),
+    state: tokensState(egress, name),
     ...(seen !== undefined && { amount: seen[name] }),
   }));
   if (usage === undefined) return rows;

@@ -62,7 +62,7 @@ const shortened = (each: UnseenEgress): UnseenEgress => ({
   ...(each.lanes && { lanes: each.lanes.slice(0, MAX_REPORT.lanesOfUnseen) }),
 });
 
-/** If there are too many rows, these are left out first. All other verdicts are contradictions. */
+/** If there are too many rows, these are left out first. All other states are contradictions. */
 const LEFT_OUT_FIRST: readonly MatrixState[] = ['match', 'unknown', 'never-seen'];
 
 /** At most as many rows as the limit, in the order of the matrix. */

@@ -191,7 +191,7 @@ describe('the census', () => {
     expect(asked.filter((host) => host === 'api.example')).toHaveLength(7);
   });
 
-  test('keeps the verdict unknown while the lookup of a declared name fails', async () => {
+  test('keeps the state unknown while the lookup of a declared name fails', async () => {
     results.set('api.example', new Error('EAI_AGAIN'));
     const running = start();
     files.rows = connected(1);
