@@ -39,7 +39,7 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
       policy: { failClosed },
       sidecarUrl: 'http://127.0.0.1:9',
     });
-  const verdict = async (reporter: Reporter, facts: PolicyFacts): Promise<readonly string[]> => {
+  const decision = async (reporter: Reporter, facts: PolicyFacts): Promise<readonly string[]> => {
     try {
       await reporter.checkPolicy(facts);
       return [];
@@ -75,17 +75,17 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
       { toolsCalled: ['drop'], toxicityScore: 1, tokensToday: 1e9, costTodayUsd: 99, memoryTtlSeconds: 0 },
       REASONS,
     ],
-  ])('%j: same verdict as the rules in this process', async (facts, expected) => {
-    expect(await verdict(aReporter({ POLICY_URL: opa.url }), facts)).toEqual(expected);
-    expect(await verdict(aReporter({}), facts)).toEqual(expected);
+  ])('%j: same decision as the rules in this process', async (facts, expected) => {
+    expect(await decision(aReporter({ POLICY_URL: opa.url }), facts)).toEqual(expected);
+    expect(await decision(aReporter({}), facts)).toEqual(expected);
   });
 
   test('counts the tokens that were recorded today', async () => {
     const reporter = aReporter({ POLICY_URL: opa.url });
     reporter.recordUsage('gpt', 400, 599);
-    expect(await verdict(reporter, { guardrailsInvoked })).toEqual([]);
+    expect(await decision(reporter, { guardrailsInvoked })).toEqual([]);
     reporter.recordUsage('gpt', 1, 0);
-    expect(await verdict(reporter, { guardrailsInvoked })).toEqual(['daily_token_limit_exceeded']);
+    expect(await decision(reporter, { guardrailsInvoked })).toEqual(['daily_token_limit_exceeded']);
     // Without a sidecar the events are dropped with a warning.
     await reporter.events.flush(60_000);
   });
@@ -103,11 +103,11 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
     const [open, closed] = [aReporter({ POLICY_URL: opa.url }), aReporter({ POLICY_URL: opa.url }, true)];
     await opa.close();
     warnings = [];
-    expect([await verdict(open, {}), await verdict(open, {})]).toEqual([[], []]);
+    expect([await decision(open, {}), await decision(open, {})]).toEqual([[], []]);
     await expect(closed.checkPolicy({ guardrailsInvoked })).rejects.toThrow(PolicyUnavailableError);
     expect(warnings).toHaveLength(1);
     opa = await startOpa([join(directory, 'policy')], { port });
-    expect([await verdict(open, {}), await verdict(closed, { guardrailsInvoked })]).toEqual([
+    expect([await decision(open, {}), await decision(closed, { guardrailsInvoked })]).toEqual([
       ['pii_detector_not_invoked'],
       [],
     ]);
@@ -120,7 +120,7 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
     await stopProcess(opa.pid);
     try {
       using timers = holdDeadlines();
-      const pending = verdict(reporter, {});
+      const pending = decision(reporter, {});
       await until(() => relay.questions() > 0, 'the query');
       // The default timeout; the engine is still stopped afterwards.
       await timers.pass(1_000);

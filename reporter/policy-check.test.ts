@@ -90,11 +90,11 @@ describe('the rules of the manifest, in this process', () => {
       { guardrailsInvoked: null, tokensToday: 1e12 },
       ['daily_token_limit_exceeded'],
     ],
-  ])('return the expected verdict with %s', async (_name, facts, expected) => {
+  ])('return the expected decision with %s', async (_name, facts, expected) => {
     expect(await outcomeOf(aCheck()(facts))).toEqual(expected);
   });
 
-  test('give no verdict about unknown facts: rejected with failClosed', async () => {
+  test('give no decision about unknown facts: rejected with failClosed', async () => {
     const facts = { guardrailsInvoked: null, toolsCalled: ['drop'], userConfirmed: null };
     expect(await outcomeOf(aCheck({ failClosed: true })(facts))).toEqual([
       'PLATFORM_POLICY_UNAVAILABLE',

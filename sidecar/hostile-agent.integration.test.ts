@@ -12,7 +12,7 @@ import { TestServers } from '../testing/http/sockets.ts';
 
 const ROUTES = Object.keys(GOOD_RESPONSES);
 
-interface Shown {
+interface Reports {
   ready: { source: string; status: string; checks: Check[] };
   gap: {
     source: string;
@@ -53,7 +53,7 @@ const REPORTS = ['/health/ready', '/gap', '/explore', '/usage'];
  * Requests all reports at the same time. The sidecar's time limits do not pass by themselves. `afterMs`: lets this much time
  * pass after all requests have arrived at the sidecar and at the agent.
  */
-async function requestReports(afterMs = 0): Promise<Shown & { bytes: number }> {
+async function requestReports(afterMs = 0): Promise<Reports & { bytes: number }> {
   using timers = holdDeadlines();
   using arrived = countRequests(rig.sidecar.controlPort);
   rig.agent.asked = {};
@@ -67,7 +67,7 @@ async function requestReports(afterMs = 0): Promise<Shown & { bytes: number }> {
   }
   const texts = await responses;
   const [ready, gap, explore, usage] = texts.map((text) => JSON.parse(text) as unknown);
-  return { ready, gap, explore, usage, bytes: texts.join('').length } as Shown & { bytes: number };
+  return { ready, gap, explore, usage, bytes: texts.join('').length } as Reports & { bytes: number };
 }
 
 /** The sidecar still works: it uses the agent's data as soon as the agent sends valid responses. */
@@ -81,7 +81,7 @@ async function expectRecovery(): Promise<void> {
   ]);
 }
 
-const sourcesOf = ({ ready, gap, explore, usage }: Shown): string[] =>
+const sourcesOf = ({ ready, gap, explore, usage }: Reports): string[] =>
   [ready, gap, explore, usage].map(({ source }) => source);
 const STATIC = ['manifest-static', 'manifest-static', 'manifest-static', 'audit-ring'];
 
@@ -313,7 +313,7 @@ test('for any JSON on every route, all reports are consistent and the sidecar ke
 describe('a usage report', () => {
   const report = GOOD_RESPONSES['/platform/usage'] as { models: object[] };
   const [model] = report.models;
-  const shown = async (body: unknown): Promise<Shown['usage']> => {
+  const shown = async (body: unknown): Promise<Reports['usage']> => {
     respondWith(
       (_request, response) => response.end(typeof body === 'string' ? body : JSON.stringify(body)),
       ['/platform/usage'],

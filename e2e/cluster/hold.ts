@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
 /** A cluster or control plane that hold.sh keeps running until it is closed. */
-export interface Held {
+export interface HeldCluster {
   /** Output of the start, without `ready`. */
   output: string;
   /** Stops it and waits for the clean-up. Throws if the clean-up fails. May be called twice. */
@@ -13,7 +13,7 @@ export interface Held {
  * Starts a cluster or a control plane through hold.sh, which stops it when this process ends in any way.
  * Throws with the end of the logs if it fails to start.
  */
-export async function hold(what: 'cluster' | 'control', env: Record<string, string>): Promise<Held> {
+export async function hold(what: 'cluster' | 'control', env: Record<string, string>): Promise<HeldCluster> {
   const child = spawn(join(import.meta.dirname, 'hold.sh'), [what], {
     env: { ...process.env, ...env },
     // Own process group, so that Ctrl-C in the terminal does not interrupt the clean-up.

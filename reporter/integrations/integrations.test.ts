@@ -42,7 +42,7 @@ describe('observer', () => {
     ['the denial of the policy', DENIAL, DENIAL],
     ['a copy of the denial', Object.assign(new Error('copy'), { code: 'PLATFORM_POLICY_DENIED' }), 'copy'],
     [
-      'no verdict with failClosed',
+      'no decision with failClosed',
       Object.assign(new Error('x'), { code: 'PLATFORM_POLICY_UNAVAILABLE' }),
       'x',
     ],

@@ -60,7 +60,7 @@ interface Handle {
 const END_OF_HEAD = '\r\n\r\n';
 
 /** A part of a page. */
-interface Held {
+interface HeldPart {
   page: Buffer;
   from: number;
   to: number;
@@ -75,7 +75,7 @@ export class HeldReads {
   readonly #handle: Handle;
   readonly #pages: HeldPages;
   readonly #push: (chunk: Buffer | null) => boolean;
-  readonly #held: Held[] = [];
+  readonly #held: HeldPart[] = [];
   #isFeeding = false;
 
   /** Call it before Node.js gets the connection. */

@@ -10,8 +10,8 @@ afterEach(() => rig?.close());
 const SAFE = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
 const ALLOWED: PolicyResult = { state: 'answered', denials: [] };
 
-test('an agent cannot send without limit while its response waits for the verdict', async () => {
-  const verdict = Promise.withResolvers<PolicyResult>();
+test('an agent cannot send without limit while its response waits for the decision', async () => {
+  const decision = Promise.withResolvers<PolicyResult>();
   let isAsked = false;
   // More than the buffers of the kernel hold.
   const body = Buffer.alloc(32 * 1024 * 1024, 'x');
@@ -26,7 +26,7 @@ test('an agent cannot send without limit while its response waits for the verdic
       engine: {
         evaluate: () => {
           isAsked = true;
-          return verdict.promise;
+          return decision.promise;
         },
       },
     },
@@ -40,6 +40,6 @@ test('an agent cannot send without limit while its response waits for the verdic
   let turns = 0;
   await until(() => (turns += 1) > 100, 'time to read');
   expect(response.writableLength + (response.socket?.writableLength ?? 0)).toBeGreaterThan(0);
-  verdict.resolve(ALLOWED);
+  decision.resolve(ALLOWED);
   expect((await received).body).toHaveLength(body.length);
 });

@@ -57,9 +57,9 @@ describe('an error of the sidecar itself ends the exchange, and is logged once',
     ['before the request is sent', { broken: ['sent'] }, 502],
     ['at the head', { broken: ['head'] }, 502],
     ['while the policy judges', { options: FAILING }, 502],
-    ['after the verdict', { options: LATER, broken: ['judged'] }, 502],
+    ['after the decision', { options: LATER, broken: ['judged'] }, 502],
     ['in the body', { broken: ['chunk'] }, null],
-    ['in a body that waited for the verdict', { options: LATER, broken: ['chunk'] }, null],
+    ['in a body that waited for the decision', { options: LATER, broken: ['chunk'] }, null],
     ['at the end', { agent: responsesWithTrailers, broken: ['behavior', true] }, null],
   ])('%s', async (_when, { agent = responses, options, broken }, status) => {
     rig = await startRig(agent, options);
