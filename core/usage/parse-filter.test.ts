@@ -103,7 +103,7 @@ const MUTATIONS: Readonly<Record<string, (text: string, dice: () => number) => s
 
 const COUNTS = { prompt_tokens: 3, completion_tokens: 5 };
 
-/** Objects with a finding, each by one mark only. */
+/** Objects with a found call, each by one mark only. */
 const SHAPES: readonly object[] = [
   ...['usage', 'usage_metadata', 'usageMetadata', 'token_usage', 'tokenUsage', 'totalUsage'].map(holding),
   ...['total_usage', 'usage_metrics', 'models_usage', 'tokens', 'accumulated_usage'].map(holding),
@@ -215,7 +215,7 @@ describe('the usage is the same as without the filter', () => {
     );
   });
 
-  test('because a value with findings always has a mark', () => {
+  test('because a value with a found call always has a mark', () => {
     fc.assert(
       fc.property(value, (json) => {
         if (findUsage(json).length > 0) expect(canCarryUsage(JSON.stringify(json))).toBe(true);

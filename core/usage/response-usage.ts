@@ -1,6 +1,6 @@
 import { addTokens } from './token-counts.ts';
 import type { TokenCounts } from '../shapes/request-usage.ts';
-import { findUsage, type Finding } from './usage-in-json.ts';
+import { findUsage, type FoundCall } from './usage-in-json.ts';
 import { EVERY_RESPONSE, type UsageScope } from './usage-scope.ts';
 import { REQUESTED_MODEL } from '../shapes/hidden-members.ts';
 import type { ResponseUsage, ModelCall, RequestUsage } from '../shapes/request-usage.ts';
@@ -26,7 +26,7 @@ interface Call {
   isUnreadable: boolean;
   isFinished: boolean;
   isRoot: boolean;
-  /** The last finding was an increment, and the call has no counts yet. */
+  /** The last found count was an increment, and the call has no counts yet. */
   isWaiting: boolean;
   isToolResult: boolean;
 }
@@ -62,26 +62,26 @@ export class UsageCollector {
 
   /** Adds one JSON value. Returns true if adding it once more, as the next value, would change nothing. */
   add(value: unknown): boolean {
-    const findings = findingsIn(value, this.#scope);
-    this.addFindings(findings);
-    return findings.length <= 1 && findings.every(isRepeatable);
+    const calls = callsIn(value, this.#scope);
+    this.addCalls(calls);
+    return calls.length <= 1 && calls.every(isRepeatable);
   }
 
-  /** Adds the findings in one JSON value. */
-  addFindings(findings: readonly Finding[]): void {
+  /** Adds the calls found in one JSON value. */
+  addCalls(calls: readonly FoundCall[]): void {
     let ofEvent: TokenCounts | null = null;
-    for (const finding of findings) {
-      const call = this.#callOf(finding);
-      this.#modelId ??= finding.modelId;
-      call.modelId ??= finding.modelId;
-      call.isFinished ||= finding.isFinished;
-      call.isRoot ||= finding.isRoot;
-      call.isToolResult ||= finding.isToolResult;
-      if (finding.counts === 'unreadable') call.isUnreadable = true;
-      else if (call === this.#unnamed) ofEvent = sumOf(ofEvent, finding.counts);
-      else if (finding.kind === 'increment') call.increments = withIncrement(call.increments, finding.counts);
-      else call.counts = largestOf(call.counts, finding.counts);
-      call.isWaiting = finding.kind === 'increment' && countsOfCall(call) === null;
+    for (const found of calls) {
+      const call = this.#callOf(found);
+      this.#modelId ??= found.modelId;
+      call.modelId ??= found.modelId;
+      call.isFinished ||= found.isFinished;
+      call.isRoot ||= found.isRoot;
+      call.isToolResult ||= found.isToolResult;
+      if (found.counts === 'unreadable') call.isUnreadable = true;
+      else if (call === this.#unnamed) ofEvent = sumOf(ofEvent, found.counts);
+      else if (found.kind === 'increment') call.increments = withIncrement(call.increments, found.counts);
+      else call.counts = largestOf(call.counts, found.counts);
+      call.isWaiting = found.kind === 'increment' && countsOfCall(call) === null;
       this.#last = call;
     }
     this.#unnamed.counts = largestOf(this.#unnamed.counts, ofEvent);
@@ -105,12 +105,12 @@ export class UsageCollector {
     return { ...usage, unknown, reason: usage.reason === NO_USAGE ? TOO_LONG : usage.reason };
   }
 
-  #callOf(finding: Finding): Call {
-    const { kind, counts } = finding;
+  #callOf(found: FoundCall): Call {
+    const { kind, counts } = found;
     if (kind === 'partial') return this.#callAt(PARTIAL, null);
     if (counts !== null) this.#calls.delete(PARTIAL);
     const last = this.#last;
-    const id = this.#idOf(finding);
+    const id = this.#idOf(found);
     const isLast =
       kind === 'latest-end' ||
       (kind === 'latest-end-without-usage' && last !== null && countsOfCall(last) === null);
@@ -129,8 +129,8 @@ export class UsageCollector {
     return call;
   }
 
-  /** The id under which the call of a finding is kept. */
-  #idOf({ id, runId, kind, counts }: Finding): string | null {
+  /** The id under which a found call is kept. */
+  #idOf({ id, runId, kind, counts }: FoundCall): string | null {
     if (id === null) return null;
     const last = this.#last;
     const aliases = this.#aliases;
@@ -149,24 +149,24 @@ export class UsageCollector {
 
 /** The usage of one JSON document. null: it contains no model response. */
 export function usageOfDocument(value: unknown, scope: UsageScope = EVERY_RESPONSE): ParsedUsage | null {
-  const findings = findingsIn(value, scope);
-  const [only] = findings;
+  const calls = callsIn(value, scope);
+  const [only] = calls;
   if (only === undefined) return null;
   const { counts } = only;
   // Most responses are one call with its usage, for which nothing has to be collected.
-  if (findings.length === 1 && only.kind === 'total' && counts !== null && counts !== 'unreadable')
+  if (calls.length === 1 && only.kind === 'total' && counts !== null && counts !== 'unreadable')
     return {
       calls: [readCall(only.id === null ? UNNAMED : only, counts, only.modelId, scope)],
       unknown: [],
       reason: NO_USAGE,
     };
   const usage = new UsageCollector(scope);
-  usage.addFindings(findings);
+  usage.addCalls(calls);
   return usage.result();
 }
 
 /** A chunk of a call without usage. The other kinds depend on what came before, and a step is a new call each time. */
-function isRepeatable({ counts, kind }: Finding): boolean {
+function isRepeatable({ counts, kind }: FoundCall): boolean {
   return counts === null && (kind === 'total' || kind === 'increment');
 }
 
@@ -247,7 +247,7 @@ function readCall(
   return call;
 }
 
-function findingsIn(value: unknown, { isRead, request }: UsageScope): readonly Finding[] {
+function callsIn(value: unknown, { isRead, request }: UsageScope): readonly FoundCall[] {
   return isRead === null || isRead(value) ? findUsage(value, request) : [];
 }
 

@@ -5,7 +5,7 @@ import { countsOf, type SentCounts } from './token-counts.ts';
 import type { TokenCounts } from '../shapes/request-usage.ts';
 
 /** Information about one model call found in one JSON value. */
-export interface Finding {
+export interface FoundCall {
   /** Id of the call from the vendor or framework; null: none. */
   id: string | null;
   /** Run id of the framework, which is the same in all events about the call; null: none. */
@@ -74,7 +74,7 @@ export const MARKS: readonly string[] = [
   ...['choices', 'stop_reason', 'response_metadata', 'candidates', 'done'],
 ];
 
-/** Members whose texts `findUsage` reads. Any other text can differ without a difference in the findings. */
+/** Members whose texts `findUsage` reads. Any other text can differ without a difference in the found calls. */
 export const READ_TEXTS: ReadonlySet<string> = new Set([
   ...IDS,
   ...MODELS,
@@ -109,61 +109,61 @@ function usesOf(uses: readonly (readonly [names: readonly string[], use: number]
  * Finds all model calls in a JSON value.
  * @param sent counts of the request; null: none
  */
-export function findUsage(value: unknown, sent: SentCounts | null = null): readonly Finding[] {
-  return findingsIn(value, { id: null, runId: null, modelId: null, sent, depth: 0, isRoot: true });
+export function findUsage(value: unknown, sent: SentCounts | null = null): readonly FoundCall[] {
+  return callsIn(value, { id: null, runId: null, modelId: null, sent, depth: 0, isRoot: true });
 }
 
 /** A place in the JSON; the ids are from the nearest enclosing object. */
-interface Place extends Pick<Finding, 'id' | 'runId' | 'modelId' | 'isRoot'> {
+interface Place extends Pick<FoundCall, 'id' | 'runId' | 'modelId' | 'isRoot'> {
   sent: SentCounts | null;
   depth: number;
 }
 
 /** Shared, because most values contain nothing. */
-const NO_FINDINGS: readonly Finding[] = [];
+const NO_CALLS: readonly FoundCall[] = [];
 
-function findingsIn(value: unknown, around: Place): readonly Finding[] {
-  if (typeof value !== 'object' || value === null || around.depth > MAX_DEPTH) return NO_FINDINGS;
+function callsIn(value: unknown, around: Place): readonly FoundCall[] {
+  if (typeof value !== 'object' || value === null || around.depth > MAX_DEPTH) return NO_CALLS;
   return Array.isArray(value)
-    ? findingsOfList(value, around)
-    : findingsOfObject(value as Record<string, unknown>, around);
+    ? callsOfList(value, around)
+    : callsOfObject(value as Record<string, unknown>, around);
 }
 
-function findingsOfList(list: readonly unknown[], around: Place): readonly Finding[] {
+function callsOfList(list: readonly unknown[], around: Place): readonly FoundCall[] {
   const { id, runId, modelId, sent, depth } = around;
   const inside = { id, runId, modelId, sent, depth: depth + 1, isRoot: false };
-  let findings: Finding[] | null = null;
-  for (const each of list) findings = withMore(findings, findingsIn(each, inside));
-  return findings ?? NO_FINDINGS;
+  let calls: FoundCall[] | null = null;
+  for (const each of list) calls = withMore(calls, callsIn(each, inside));
+  return calls ?? NO_CALLS;
 }
 
-/** Adds findings to a list, which is created for the first one. */
-function withMore(findings: Finding[] | null, more: readonly Finding[]): Finding[] | null {
-  if (more.length === 0) return findings;
-  const all = findings ?? [];
+/** Adds calls to a list, which is created for the first one. */
+function withMore(calls: FoundCall[] | null, more: readonly FoundCall[]): FoundCall[] | null {
+  if (more.length === 0) return calls;
+  const all = calls ?? [];
   for (const each of more) all.push(each);
   return all;
 }
 
-function findingsOfObject(object: Record<string, unknown>, around: Place): readonly Finding[] {
+function callsOfObject(object: Record<string, unknown>, around: Place): readonly FoundCall[] {
   const names = Object.keys(object);
   let uses = 0;
   for (const name of names) uses |= USES.get(name) ?? 0;
   const place = placeOf(object, uses, around);
-  let below = findingsOfMembers(object, names, place);
+  let below = callsOfMembers(object, names, place);
   if ((uses & BY_MODEL) !== 0) below = withMore(below, callsByModel(object, place));
   const isTool = around.isRoot && (uses & RPC) !== 0 && isToolResult(object);
   const { sent } = around;
   const counts =
     (uses & COUNTS) === 0 ? null : (countsAt(object, names, sent) ?? unheldCountsOf(object, sent));
-  if (counts === 'sent') return below ?? NO_FINDINGS;
+  if (counts === 'sent') return below ?? NO_CALLS;
   if (counts === null) {
     if (below !== null) return below;
     const isResponse =
       (around.isRoot && around.depth > 0) || isTool || ((uses & KIND) !== 0 && isModelResponse(object));
-    if (!isResponse) return NO_FINDINGS;
+    if (!isResponse) return NO_CALLS;
   }
-  const found: Finding = {
+  const found: FoundCall = {
     id: place.id,
     runId: place.runId,
     modelId: place.modelId,
@@ -193,12 +193,12 @@ function placeOf(object: Record<string, unknown>, uses: number, around: Place): 
   };
 }
 
-function findingsOfMembers(
+function callsOfMembers(
   object: Record<string, unknown>,
   names: readonly string[],
   { id, runId, modelId, sent, depth, isRoot }: Place,
-): Finding[] | null {
-  let findings: Finding[] | null = null;
+): FoundCall[] | null {
+  let calls: FoundCall[] | null = null;
   for (const name of names) {
     const member = object[name];
     if (typeof member !== 'object' || member === null || name === GROQ) continue;
@@ -212,9 +212,9 @@ function findingsOfMembers(
       // `response.completed` of the Responses API and `message_start` of Anthropic contain the model response itself.
       isRoot: isRoot && isEventWith(name, object),
     };
-    findings = withMore(findings, findingsIn(member, inside));
+    calls = withMore(calls, callsIn(member, inside));
   }
-  return findings;
+  return calls;
 }
 
 function isEventWith(name: string, object: Record<string, unknown>): boolean {
@@ -229,8 +229,8 @@ const EVENT_OF: ReadonlyMap<string, RegExp> = new Map([
   ['message', /^message_start$/],
 ]);
 
-/** Findings of an object that contains token counts by model. */
-function callsByModel(object: Record<string, unknown>, { id, sent }: Place): Finding[] {
+/** Calls of an object that contains token counts by model. */
+function callsByModel(object: Record<string, unknown>, { id, sent }: Place): FoundCall[] {
   const byModel = HOLDERS_BY_MODEL.map((name) => own(object, name)).find(isRecord) ?? {};
   return Object.entries(byModel).flatMap(([name, holder]) => {
     const counts = countsOf(holder, sent);
@@ -246,15 +246,15 @@ function callsByModel(object: Record<string, unknown>, { id, sent }: Place): Fin
  * The usage of an object includes the usage of its nested objects, because frameworks repeat the usage of each call in a
  * sum. The nested calls are used if they are not less than the sum.
  */
-function larger(sum: Finding, below: readonly Finding[]): Finding[] {
+function larger(sum: FoundCall, below: readonly FoundCall[]): FoundCall[] {
   const known = below.filter(({ counts }) => counts !== null);
   const areCalls = sum.id === null || known.some(({ id }) => id !== sum.id);
   const [ofCalls, ofSum] = [totalOf(known), totalOf([sum])];
   return ofCalls > ofSum || (ofCalls === ofSum && ofCalls > 0 && areCalls) ? known : [sum];
 }
 
-function totalOf(findings: readonly Finding[]): number {
-  return findings.reduce(
+function totalOf(calls: readonly FoundCall[]): number {
+  return calls.reduce(
     (sum, { counts }) => sum + (counts === null || counts === 'unreadable' ? 0 : counts.totalTokens),
     0,
   );
@@ -285,7 +285,7 @@ function unheldCountsOf(object: Record<string, unknown>, sent: SentCounts | null
 }
 
 /** Detects framework steps and message pieces. Any other object contains the complete usage of its call. */
-function kindOf(object: Record<string, unknown>): Finding['kind'] {
+function kindOf(object: Record<string, unknown>): FoundCall['kind'] {
   const type = own(object, 'type');
   if (type === 'AIMessageChunk') return 'increment';
   if (type === 'message_delta') return 'latest-end';
