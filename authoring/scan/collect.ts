@@ -1,6 +1,6 @@
 import type { Code } from './code.ts';
 import { decoratorsOf } from './declarations.ts';
-import type { Finding, Found } from './finding.ts';
+import type { Discovery, Found } from './discovery.ts';
 import type { CallRow, ClassRow, DecoratorRow, ImportRow, ObjectRow } from './row.ts';
 import { API_CALLS, API_DECORATORS } from './rows/api.ts';
 import { GUARDRAIL_CALLS, GUARDRAIL_DECORATORS, GUARDRAIL_OBJECTS } from './rows/guardrails.ts';
@@ -40,7 +40,7 @@ export const PATTERNS: Patterns = {
 };
 
 /** Everything that the patterns find, in the order of the files and their lines. */
-export function collect(code: Code, patterns: Patterns = PATTERNS): Finding[] {
+export function collect(code: Code, patterns: Patterns = PATTERNS): Discovery[] {
   const order = new Map(code.sources.map(({ path }, index) => [path, index]));
   return [
     ...decoratedFunctions(code, patterns.decorators),
@@ -68,10 +68,10 @@ function applicable(code: Code): (row: Row, source: Source) => boolean {
     (language === 'any' || language === source.language) && (needs === undefined || imported(needs));
 }
 
-const at = (place: Place, found: readonly Found[]): Finding[] => found.map((each) => ({ ...each, place }));
+const at = (place: Place, found: readonly Found[]): Discovery[] => found.map((each) => ({ ...each, place }));
 
-function imports(code: Code, rows: readonly ImportRow[]): Finding[] {
-  const find = (source: Source, own: readonly ImportRow[]): Finding[] =>
+function imports(code: Code, rows: readonly ImportRow[]): Discovery[] {
+  const find = (source: Source, own: readonly ImportRow[]): Discovery[] =>
     [...code.modules(source)].flatMap(([module, place]) => {
       const row = own.find(
         ({ language, name }) => (language === 'any' || language === source.language) && name.test(module),
@@ -89,7 +89,7 @@ function imports(code: Code, rows: readonly ImportRow[]): Finding[] {
   ];
 }
 
-function calls(code: Code, tables: readonly (readonly CallRow[])[]): Finding[] {
+function calls(code: Code, tables: readonly (readonly CallRow[])[]): Discovery[] {
   const applies = applicable(code);
   return code.calls().flatMap((call) =>
     tables.flatMap((table) => {
@@ -103,7 +103,7 @@ function calls(code: Code, tables: readonly (readonly CallRow[])[]): Finding[] {
   );
 }
 
-function decoratedFunctions(code: Code, rows: readonly DecoratorRow[]): Finding[] {
+function decoratedFunctions(code: Code, rows: readonly DecoratorRow[]): Discovery[] {
   const applies = applicable(code);
   return code.sources.flatMap((source) =>
     decoratorsOf(source).flatMap((decorator) => {
@@ -117,7 +117,7 @@ function decoratedFunctions(code: Code, rows: readonly DecoratorRow[]): Finding[
   );
 }
 
-function classes(code: Code, rows: readonly ClassRow[]): Finding[] {
+function classes(code: Code, rows: readonly ClassRow[]): Discovery[] {
   const applies = applicable(code);
   return code.classes.flatMap(({ source, declaration }) => {
     const bases = declaration.bases.map((base) => code.qualify(source, base));
@@ -127,7 +127,7 @@ function classes(code: Code, rows: readonly ClassRow[]): Finding[] {
   });
 }
 
-function objects(code: Code, rows: readonly ObjectRow[]): Finding[] {
+function objects(code: Code, rows: readonly ObjectRow[]): Discovery[] {
   const applies = applicable(code);
   return code.sources.flatMap((source) =>
     source.nodes.flatMap((node) => {

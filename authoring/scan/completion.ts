@@ -3,7 +3,7 @@ import { list, object, type TypeOf } from '../../core/shapes/object.ts';
 import type { Code } from './code.ts';
 import { paragraphOf } from './declarations.ts';
 import { MAX_ITEMS, type Draft } from './draft.ts';
-import { HINTS } from './finding.ts';
+import { HINTS } from './discovery.ts';
 import { GUARDRAIL_TYPES } from './rows/guardrails.ts';
 import { placeOf, stringsOf, textOf, type Place } from './source.ts';
 

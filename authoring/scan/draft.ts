@@ -1,6 +1,6 @@
 import type { Code } from './code.ts';
 import type { Variable } from './environment.ts';
-import type { Finding, FindingOf, Found, FoundOf, McpFound, ModelFound, ToolFound } from './finding.ts';
+import type { Discovery, DiscoveryOf, Found, FoundOf, McpFound, ModelFound, ToolFound } from './discovery.ts';
 import type { Place } from './source.ts';
 
 /** One thing that was found, in one place or in several. */
@@ -41,16 +41,16 @@ export const MAX_ITEMS = 200;
 
 /** @param prompts files of prompts that the code names, with the places */
 export function draftOf(
-  findings: readonly Finding[],
+  discoveries: readonly Discovery[],
   { environment }: Pick<Code, 'environment'>,
   prompts: readonly { path: string; place: Place }[],
 ): Draft {
   const of = <K extends Found['kind']>(
     kind: K,
-    keyOf: (finding: FindingOf<K>) => string,
-  ): Item<FindingOf<K>>[] =>
+    keyOf: (discovery: DiscoveryOf<K>) => string,
+  ): Item<DiscoveryOf<K>>[] =>
     merged(
-      findings.filter((finding): finding is FindingOf<K> => finding.kind === kind),
+      discoveries.filter((discovery): discovery is DiscoveryOf<K> => discovery.kind === kind),
       keyOf,
     );
   return {
@@ -75,7 +75,7 @@ export function draftOf(
   };
 }
 
-/** One item per key. The first finding decides; later ones add their places and what the first one does not have. */
+/** One item per key. The first discovery decides; later ones add their places and what the first one does not have. */
 function merged<T extends { place: Place }>(found: readonly T[], keyOf: (each: T) => string): Item<T>[] {
   const items = new Map<string, Item<T>>();
   for (const each of found) {
@@ -101,7 +101,7 @@ const withPlace = (places: readonly Place[], place: Place): readonly Place[] =>
   places.some(({ file, line }) => file === place.file && line === place.line) ? places : [...places, place];
 
 /** The model that is named most often comes first. A model without a known id adds nothing to one with an id. */
-function inOrder(models: Item<FindingOf<'model'>>[]): Item<ModelFound>[] {
+function inOrder(models: Item<DiscoveryOf<'model'>>[]): Item<ModelFound>[] {
   const isKnown = ({ id }: ModelFound) => id.text !== null || id.variable !== null;
   return models
     .filter(
@@ -116,7 +116,7 @@ function inOrder(models: Item<FindingOf<'model'>>[]): Item<ModelFound>[] {
 }
 
 /** A function in a list of tools is the tool that its decorator names. */
-function withoutAliases(tools: Item<FindingOf<'tool'>>[]): Item<ToolFound>[] {
+function withoutAliases(tools: Item<DiscoveryOf<'tool'>>[]): Item<ToolFound>[] {
   const isAlias = (tool: ToolFound): boolean =>
     tool.function === tool.name &&
     tools.some(
@@ -126,7 +126,7 @@ function withoutAliases(tools: Item<FindingOf<'tool'>>[]): Item<ToolFound>[] {
 }
 
 /** Names of servers must be unique. A server without a name gets one from its address. */
-function named(servers: Item<FindingOf<'mcp'>>[]): Item<McpFound & { name: string }>[] {
+function named(servers: Item<DiscoveryOf<'mcp'>>[]): Item<McpFound & { name: string }>[] {
   const taken = new Set<string>();
   const found = servers.filter(
     (server) =>

@@ -31,7 +31,7 @@ function written(
 
 const specOf = (path: string, text: string) => written([{ path, text }]).manifest.spec;
 
-test('code without findings gives a valid manifest of examples', () => {
+test('code without discoveries gives a valid manifest of examples', () => {
   const { text, manifest } = written([{ path: 'main.py', text: 'print("hello")' }]);
   expect(manifest).toMatchObject({
     metadata: { name: 'agent', version: '0.1.0' },

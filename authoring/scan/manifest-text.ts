@@ -2,7 +2,7 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import { MANIFEST_API_VERSION, MANIFEST_KIND } from '../../core/manifest/schema.ts';
 import { referenceMistake } from '../../core/manifest/reference-problems.ts';
 import type { Draft, Item } from './draft.ts';
-import type { GuardrailFound, ToolFound } from './finding.ts';
+import type { GuardrailFound, ToolFound } from './discovery.ts';
 import { modelSection } from './model-section.ts';
 import { apiSection, memorySection, requiresSection } from './operation-sections.ts';
 import { mcpSection } from './server-section.ts';

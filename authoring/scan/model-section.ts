@@ -1,5 +1,5 @@
 import type { Draft, Item } from './draft.ts';
-import type { ModelFound } from './finding.ts';
+import type { ModelFound } from './discovery.ts';
 import { keyVariables } from './vendors.ts';
 import { flowMap, found, literal, scalar, type YamlLines } from './yaml-lines.ts';
 

@@ -1,7 +1,7 @@
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { Setting } from './code.ts';
 import type { Draft, Item } from './draft.ts';
-import type { StoreFound } from './finding.ts';
+import type { StoreFound } from './discovery.ts';
 import { holdsSecret } from './secrets.ts';
 import { found, scalar, type YamlLines } from './yaml-lines.ts';
 

@@ -2,35 +2,35 @@
 import { describe, expect, test } from '@jest/globals';
 import { Code } from './code.ts';
 import { collect, PATTERNS, type Patterns } from './collect.ts';
-import type { Finding } from './finding.ts';
+import type { Discovery } from './discovery.ts';
 import type { Language } from './syntax.ts';
 
 type Sample = readonly [code: string, ...found: string[]];
 
 const PATHS: Readonly<Record<Language, string>> = { python: 'agent/main.py', javascript: 'src/main.ts' };
 
-function described(finding: Finding): string {
-  switch (finding.kind) {
+function described(discovery: Discovery): string {
+  switch (discovery.kind) {
     case 'model':
-      return `model ${finding.provider} ${finding.id.text}`;
+      return `model ${discovery.provider} ${discovery.id.text}`;
     case 'tool':
-      return `tool ${finding.name}${finding.description === null ? '' : `: ${finding.description}`}`;
+      return `tool ${discovery.name}${discovery.description === null ? '' : `: ${discovery.description}`}`;
     case 'mcp':
-      return `mcp ${finding.name} ${finding.transport} ${finding.url?.text ?? [finding.command, ...(finding.args ?? [])].join(' ')}`;
+      return `mcp ${discovery.name} ${discovery.transport} ${discovery.url?.text ?? [discovery.command, ...(discovery.args ?? [])].join(' ')}`;
     case 'guardrail':
-      return `guardrail ${finding.where} ${finding.type}`;
+      return `guardrail ${discovery.where} ${discovery.type}`;
     case 'store':
-      return `store ${finding.role} ${finding.backend} ${finding.address?.text ?? finding.address?.variable}`;
+      return `store ${discovery.role} ${discovery.backend} ${discovery.address?.text ?? discovery.address?.variable}`;
     case 'route':
-      return `route ${finding.method} ${finding.path}`;
+      return `route ${discovery.method} ${discovery.path}`;
     case 'port':
-      return `port ${finding.port}`;
+      return `port ${discovery.port}`;
     default:
-      return finding.kind;
+      return discovery.kind;
   }
 }
 
-const isImport = ({ kind }: Finding): boolean =>
+const isImport = ({ kind }: Discovery): boolean =>
   ['framework', 'tracing', 'metrics', 'logging', 'evaluation'].includes(kind);
 
 const MODELS_PYTHON: readonly Sample[] = [
@@ -674,11 +674,11 @@ const codeOf = (language: Language, text: string): Code => new Code([{ path: PAT
 
 describe.each(CODE)('%s', (language, samples) => {
   test.each(samples)('%s', (text, ...found) => {
-    const findings = collect(codeOf(language, text)).filter((finding) => !isImport(finding));
-    expect([...new Set(findings.map(described))].sort()).toEqual([...found].sort());
+    const discoveries = collect(codeOf(language, text)).filter((discovery) => !isImport(discovery));
+    expect([...new Set(discoveries.map(described))].sort()).toEqual([...found].sort());
   });
 
-  test('the same text in a comment or in a string is not a finding', () => {
+  test('the same text in a comment or in a string is not found', () => {
     for (const [text] of samples) {
       const comment = text.split('\n').map((line) => (language === 'python' ? `# ${line}` : `// ${line}`));
       const string = language === 'python' ? `x = '''\n${text}\n'''` : `const x = ${JSON.stringify(text)};`;
@@ -736,17 +736,18 @@ const IMPORTS: readonly (readonly [Language, string, string])[] = [
 ];
 
 test.each(IMPORTS)('%s: %s is %s', (language, text, found) => {
-  const shown = collect(codeOf(language, text)).map((finding) => {
-    const name = finding.kind === 'framework' ? finding.name : 'backend' in finding && finding.backend;
-    return `${finding.kind} ${finding.kind === 'evaluation' ? finding.framework : name}`;
+  const shown = collect(codeOf(language, text)).map((discovery) => {
+    const name =
+      discovery.kind === 'framework' ? discovery.name : 'backend' in discovery && discovery.backend;
+    return `${discovery.kind} ${discovery.kind === 'evaluation' ? discovery.framework : name}`;
   });
   expect(shown).toEqual([found]);
 });
 
 test('only evaluations are found in tests', () => {
   const text = 'import deepeval\nimport openai\nfrom langchain_core.tools import tool\n@tool\ndef t(): pass';
-  const findings = collect(new Code([{ path: 'tests/test_a.py', text }]));
-  expect(findings.map(({ kind, place }) => [kind, place])).toEqual([
+  const discoveries = collect(new Code([{ path: 'tests/test_a.py', text }]));
+  expect(discoveries.map(({ kind, place }) => [kind, place])).toEqual([
     ['evaluation', { file: 'tests/test_a.py', line: 1 }],
   ]);
 });

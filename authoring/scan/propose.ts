@@ -5,7 +5,7 @@ import { times } from '../../core/egress/times.ts';
 import { modelVendorOf } from '../../core/vendors/vendors.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { Draft, Item } from './draft.ts';
-import type { McpFound, ModelFound, ToolFound } from './finding.ts';
+import type { McpFound, ModelFound, ToolFound } from './discovery.ts';
 
 /** A call through a lane, as far as a proposal needs it. */
 export type ObservedCall = Pick<

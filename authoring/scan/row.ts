@@ -1,6 +1,6 @@
 import type { Call, Code } from './code.ts';
 import type { ClassDeclaration, Decorator } from './declarations.ts';
-import type { Found } from './finding.ts';
+import type { Found } from './discovery.ts';
 import type { Source } from './source.ts';
 import type { Language } from './syntax.ts';
 import type { CallValue, ObjectValue, Value } from './values.ts';

@@ -1,6 +1,6 @@
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { Draft, Item } from './draft.ts';
-import type { McpFound } from './finding.ts';
+import type { McpFound } from './discovery.ts';
 import { holdsSecret } from './secrets.ts';
 import { flowList, flowMap, found, literal, scalar, type YamlLines } from './yaml-lines.ts';
 

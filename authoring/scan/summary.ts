@@ -2,7 +2,7 @@ import type { Setting } from './code.ts';
 import type { Draft, Item } from './draft.ts';
 import { found, oneLine } from './yaml-lines.ts';
 
-/** One finding for a reader. */
+/** One discovery for a reader. */
 export interface SummaryRow {
   kind: string;
   name: string;

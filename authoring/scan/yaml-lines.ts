@@ -42,7 +42,7 @@ export function placesText(places: readonly Place[]): string {
   return rest > 0 ? `${shown.join(', ')} and ${rest} more` : shown.join(', ');
 }
 
-/** Comment of a finding. */
+/** Comment of a discovery. */
 export const found = ({
   places,
   proposed,

@@ -1,4 +1,4 @@
-import type { Found } from '../finding.ts';
+import type { Found } from '../discovery.ts';
 import { callOf, type CallRow, type DecoratorRow } from '../row.ts';
 
 /** A web framework's route or server. Ports and paths must be literals, or defaults of variables. */

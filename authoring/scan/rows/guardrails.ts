@@ -1,5 +1,5 @@
 import type { GuardrailType } from '../../../core/manifest/manifest.ts';
-import type { GuardrailFound } from '../finding.ts';
+import type { GuardrailFound } from '../discovery.ts';
 import { asCall, moduleOf, type CallRow, type DecoratorRow, type ObjectRow } from '../row.ts';
 import { optionOf, type Value } from '../values.ts';
 

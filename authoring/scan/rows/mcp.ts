@@ -1,5 +1,5 @@
 import type { Call, Code, Setting } from '../code.ts';
-import type { McpFound } from '../finding.ts';
+import type { McpFound } from '../discovery.ts';
 import { asCall, callOf, type CallRow, type ObjectRow } from '../row.ts';
 import type { Source } from '../source.ts';
 import { optionOf, type Value } from '../values.ts';

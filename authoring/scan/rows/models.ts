@@ -1,6 +1,6 @@
 import { VENDOR_CODE } from '../../../core/vendors/vendors.ts';
 import type { Call, Code } from '../code.ts';
-import type { ModelFound } from '../finding.ts';
+import type { ModelFound } from '../discovery.ts';
 import { callOf, type CallRow } from '../row.ts';
 import { optionOf } from '../values.ts';
 import { providerAtUrl, splitModel, VENDOR_NAMES } from '../vendors.ts';
@@ -28,7 +28,7 @@ const BASE_URL: Keys = [
 ];
 
 /**
- * Reads a call that names a model. Without the option the call is not a finding: the model is named elsewhere.
+ * Reads a call that names a model. Without the option the call is not reported: the model is named elsewhere.
  * @param vendor null: the model id begins with the vendor, or its name shows the vendor
  */
 function model(vendor: string | null, ids: Keys = MODEL): CallRow['read'] {
@@ -36,7 +36,7 @@ function model(vendor: string | null, ids: Keys = MODEL): CallRow['read'] {
     const option = optionOf(call.args, ids);
     if (option === null) return [];
     const setting = code.resolve(call.source, option);
-    // A nested call, such as the model object of an agent, is a finding of its own.
+    // A nested call, such as the model object of an agent, is a discovery of its own.
     if (setting === null && (vendor === null || option.kind === 'call')) return [];
     const split = vendor === null ? splitModel(setting?.text ?? null) : null;
     const client = clientOf(call, code);

@@ -1,5 +1,5 @@
 import type { Call, Code, Setting } from '../code.ts';
-import type { StoreFound } from '../finding.ts';
+import type { StoreFound } from '../discovery.ts';
 import type { CallRow } from '../row.ts';
 
 type Role = StoreFound['role'];

@@ -1,6 +1,6 @@
 import type { Call, Code } from '../code.ts';
 import { paragraphOf } from '../declarations.ts';
-import { HINTS, type ToolFound } from '../finding.ts';
+import { HINTS, type ToolFound } from '../discovery.ts';
 import { asCall, moduleOf, type CallRow, type ClassRow, type DecoratorRow, type ObjectRow } from '../row.ts';
 import { textOf, type Source } from '../source.ts';
 import { literalOf, targetOf } from '../syntax.ts';

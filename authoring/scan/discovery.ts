@@ -5,7 +5,7 @@ import type { Place } from './source.ts';
 /** Hints of a tool about the effects of a call. */
 export const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
 
-/** What one pattern found. `Finding` adds the place. */
+/** What one pattern found. `Discovery` adds the place. */
 export type Found =
   | { kind: 'framework'; name: string }
   | ModelFound
@@ -79,9 +79,9 @@ export interface RouteFound {
 }
 
 /** Something that a pattern found in the code. */
-export type Finding = Found & {
+export type Discovery = Found & {
   place: Place;
 };
 
 export type FoundOf<K extends Found['kind']> = Extract<Found, { kind: K }>;
-export type FindingOf<K extends Found['kind']> = FoundOf<K> & Finding;
+export type DiscoveryOf<K extends Found['kind']> = FoundOf<K> & Discovery;
