@@ -35,7 +35,7 @@ async function run(port: number, more: Partial<OpenLoop> = {}): Promise<{ output
 }
 
 test('sends all requests without waiting for responses', async () => {
-  // Nothing is answered before the last request has arrived. A closed loop would stop here.
+  // No response is sent before the last request has arrived. A closed loop would stop here.
   const held: ServerResponse[] = [];
   const port = await servers.http((_request, response) => {
     held.push(response);

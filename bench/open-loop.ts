@@ -105,7 +105,7 @@ async function run(options: OpenLoop): Promise<OpenLoopResult> {
   const { rate, seconds, warmUpSeconds } = options;
   const count = rate * (warmUpSeconds + seconds);
   const schedule = { startMs: nowMs() + LEAD_MS, intervalMs: 1000 / rate, count };
-  let answered = 0;
+  let received = 0;
   const latencies: number[] = [];
   const late: number[] = [];
   const all: Connection[] = [];
@@ -127,15 +127,15 @@ async function run(options: OpenLoop): Promise<OpenLoopResult> {
           connection.send(() => {
             if (isCounted) latencies.push(nowMs() - dueMs);
             idle.push(connection);
-            answered += 1;
-            if (answered === count) resolve();
+            received += 1;
+            if (received === count) resolve();
           });
         }
       };
       const clock = new Worker(new URL(import.meta.url), { workerData: schedule });
       clock.on('message', sendUntil).once('error', reject);
       setTimeout(
-        () => reject(new Error(`${count - answered} requests have no response`)),
+        () => reject(new Error(`${count - received} requests have no response`)),
         LEAD_MS + (warmUpSeconds + seconds) * 1000 + GIVE_UP_MS,
       ).unref();
     });

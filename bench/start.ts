@@ -38,7 +38,7 @@ interface StartOptions {
   log: (line: string) => void;
 }
 
-/** Starts a bare server and the sidecar in turn, and compares the times until they have answered a request. */
+/** Starts a bare server and the sidecar in turn, and compares the times until they have responded to a request. */
 export async function measureStart(
   opened: Started[],
   { directory, rounds, log }: StartOptions,

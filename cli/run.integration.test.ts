@@ -85,7 +85,7 @@ async function run(): Promise<Ended & { report: RunReport }> {
   return { ...ended, report: JSON.parse(readFileSync(join(cwd, 'run.json'), 'utf8')) as RunReport };
 }
 
-test('platform run reports the last call of an agent that ends with it, and the endpoints as it answered them', async () => {
+test('platform run reports the last call of an agent that ends with it, and the endpoints as it served them', async () => {
   const { report, exitCode, output } = await run();
   expect({ exitCode, reported: report.exitCode }).toEqual({ exitCode: 3, reported: 3 });
   expect(report.gap.issues.map(({ property }) => property)).toEqual([

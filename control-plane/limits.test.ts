@@ -89,7 +89,7 @@ describe('a slow client', () => {
     expect(await rig.stored()).toBe(before);
   });
 
-  test('without a credential is answered before its body arrives', async () => {
+  test('without a credential gets its response before its body arrives', async () => {
     await start(API_TIMEOUTS);
     const { socket, text } = await open();
     socket.write(post('/heartbeat', 'content-length: 60000'));

@@ -218,8 +218,8 @@ const SILENT = fails('connection accepted, but no response within 3 s');
     const heldMs = releasedAtMs - probeOf(cache, firstCache)!.askedAtMs!;
     expect(latencyOf('service:cache')).toBeGreaterThanOrEqual(Math.floor(heldMs));
     expect(latencyOf('service:cache')).toBeLessThanOrEqual(Math.ceil(endedAtMs - requestedAtMs));
-    const answeredMs = probeOf(orders, firstOrders)!.closedAtMs! - requestedAtMs;
-    expect(latencyOf('service:orders')).toBeLessThanOrEqual(Math.ceil(answeredMs));
+    const responseMs = probeOf(orders, firstOrders)!.closedAtMs! - requestedAtMs;
+    expect(latencyOf('service:orders')).toBeLessThanOrEqual(Math.ceil(responseMs));
   });
 
   test('run once for a hundred requests and finish within six seconds when all targets hang', async () => {
@@ -243,7 +243,7 @@ const SILENT = fails('connection accepted, but no response within 3 s');
     const responses = await whileStopped([redis, postgres], async () => {
       using timers = holdDeadlines();
       using arrived = countRequests(from.sidecar.controlPort);
-      const answering = Promise.all(
+      const pending = Promise.all(
         Array.from({ length: 100 }, async () => (await from.control('/health/ready')).text()),
       );
       await until(
@@ -251,7 +251,7 @@ const SILENT = fails('connection accepted, but no response within 3 s');
         'the requests and the probes',
       );
       await timers.pass(5_999);
-      return answering;
+      return pending;
     });
     expect(new Set(responses).size).toBe(1);
     expect(agent.asked).toEqual({

@@ -44,17 +44,17 @@ export class AddressBook {
   /** Host -> address -> monotonic milliseconds of its expiry. */
   readonly #addresses = new Map<string, Map<string, number>>();
   /** Expected hosts for which no lookup has ended. */
-  readonly #unanswered = new Set<string>();
+  readonly #unresolved = new Set<string>();
 
   /** Replaces the known hosts; what was learned about addresses is kept. */
   setHosts(known: KnownHosts): void {
     this.#known = known;
     this.#expectedAddresses = new Set();
-    this.#unanswered.clear();
+    this.#unresolved.clear();
     for (const host of known.expected) {
       const address = parseIp(host);
       if (address !== null) this.#expectedAddresses.add(addressText(address));
-      else if (!this.#addresses.has(host)) this.#unanswered.add(host);
+      else if (!this.#addresses.has(host)) this.#unresolved.add(host);
     }
   }
 
@@ -66,7 +66,7 @@ export class AddressBook {
   /** Records the addresses of a name. An empty list means that the name has no address. */
   learned(host: string, addresses: readonly string[], nowMs: number): void {
     const name = host.toLowerCase();
-    this.#unanswered.delete(name);
+    this.#unresolved.delete(name);
     let known = this.#addresses.get(name);
     if (known === undefined) {
       if (this.#addresses.size >= MAX_HOSTS) this.#forgetExpired(nowMs);
@@ -132,7 +132,7 @@ export class AddressBook {
   /** Whether an address without a name may belong to a declared host. */
   #mayBeExpected(address: SocketAddress, nowMs: number): boolean {
     const { domains, isPartial } = this.#known;
-    if (this.#unanswered.size > 0 || domains.length > 0 || isPartial) return true;
+    if (this.#unresolved.size > 0 || domains.length > 0 || isPartial) return true;
     if (isPrivate(address)) return false;
     const neighbourhood = neighbourhoodOf(address);
     for (const [name, addresses] of this.#addresses) {

@@ -39,7 +39,7 @@ export type McpDenialForm = (typeof MCP_DENIAL_FORMS)[number];
 const DENIED = -32_001;
 /** Code of JSON-RPC. */
 const PARSE_ERROR = -32_700;
-/** Messages of a server's batch that are read, and requests of a batch that are answered. */
+/** Messages of a server's batch that are read, and requests of a batch that get a response. */
 const MAX_MESSAGES = 100;
 /** Tools of one server whose names are known. */
 export const MAX_TOOLS = 2_000;

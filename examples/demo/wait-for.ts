@@ -18,7 +18,7 @@ export async function waitFor<T>(
   }
 }
 
-/** Waits until a URL is answered with a 2xx. */
+/** Waits until a URL returns a 2xx. */
 export async function waitForOk(what: string, url: string, signal: AbortSignal): Promise<void> {
   const ask = async (): Promise<true | null> => {
     const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });

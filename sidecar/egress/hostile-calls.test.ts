@@ -235,12 +235,12 @@ describe('the memory of an open stream counts towards the budget of the lanes:',
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(begin);
       send = (rest) => void response.end(rest);
     };
-    const answered = post(rig.port, CHAT, ask);
+    const received = post(rig.port, CHAT, ask);
     await until(() => send !== null);
     return {
       end: async (rest) => {
         send?.(rest);
-        return (await answered).body;
+        return (await received).body;
       },
     };
   }

@@ -367,10 +367,10 @@ describe('a response with too much in addition to long strings', () => {
   ])('does not pass if the lane fails closed (stream: %s)', async (isStream, sent, status) => {
     await start({ failModes: CLOSED });
     response('chat', isStream, sent);
-    const answered = await ask('chat', isStream);
-    expect(answered.status).toBe(status);
-    expect(answered.body).toContain('body_unread');
-    expect(answered.body).not.toContain('"search"');
+    const received = await ask('chat', isStream);
+    expect(received.status).toBe(status);
+    expect(received.body).toContain('body_unread');
+    expect(received.body).not.toContain('"search"');
     expect(await logged(1)).toMatchObject({
       blocked: true,
       violations: ['body_unread'],

@@ -326,7 +326,7 @@ describe('usage', () => {
 });
 
 describe('the denials since the last heartbeat', () => {
-  const answering = async (guardrails: string, mode: string): Promise<void> => {
+  const responding = async (guardrails: string, mode: string): Promise<void> => {
     rig.agent.otherwise = (_request, response) =>
       void response.writeHead(200, { 'x-platform-guardrails-invoked': guardrails }).end();
     const { status } = await ask(rig.sidecar.proxyPort, { method: 'POST', path: '/chat' });
@@ -343,8 +343,8 @@ describe('the denials since the last heartbeat', () => {
         ...{ POLICY_PROXY_MODE: mode, POLICY_ENGINE: 'builtin' },
       };
       await start({ env });
-      await answering('', mode);
-      await answering('pii-detector', mode);
+      await responding('', mode);
+      await responding('pii-detector', mode);
       for (const _ of [1, 2])
         await post(port, '/openai/v1/chat/completions', { model: 'other', messages: [] });
       // The client may receive its response before the call is logged.

@@ -316,10 +316,10 @@ describe('connections', () => {
     // The aborted request makes room for the next one.
     all[0]?.control?.abort();
     pending.length = 0;
-    for (let answered = 0; answered < 6; answered += 1) {
-      if (answered === 0) sockets[1]?.write(OK);
+    for (let received = 0; received < 6; received += 1) {
+      if (received === 0) sockets[1]?.write(OK);
       else {
-        await until(() => pending.length > 0, `request ${answered}`);
+        await until(() => pending.length > 0, `request ${received}`);
         expect(pending.length).toBeLessThanOrEqual(2);
         pending.shift()?.write(OK);
       }

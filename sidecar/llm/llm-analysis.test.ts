@@ -24,7 +24,7 @@ const ENTRY = {
 const ISSUE = { ...ENTRY, source: 'llm' };
 
 /** What a provider returns for a response of a model. */
-const answering = (
+const responding = (
   response: unknown,
   usage: unknown = { inputTokens: 700, outputTokens: 100 },
 ): CompletionResult =>
@@ -78,7 +78,7 @@ const found = ({ gap }: ReturnType<LlmAnalysis['review']>): unknown[] =>
 
 describe('an analysis', () => {
   test('adds its issues after those of the rules, without a change of score and grade', async () => {
-    const { clock, review } = start([answering({ issues: [ENTRY] })]);
+    const { clock, review } = start([responding({ issues: [ENTRY] })]);
     const before = review();
     expect(before.llm).toEqual({ status: 'pending', model: null, analysedAt: null, reason: null });
     await clock.pass(SETTLED_MS);
@@ -94,7 +94,7 @@ describe('an analysis', () => {
   });
 
   test('is not repeated for an agent that has not changed', async () => {
-    const { asked, clock, review } = start([answering({ issues: [] })]);
+    const { asked, clock, review } = start([responding({ issues: [] })]);
     for (let hour = 0; hour < 48; hour++) {
       review({ upstream: { state: 'reachable', latencyMs: hour }, at: clock.now() });
       await clock.pass(HOUR_MS, HOUR_MS);
@@ -103,7 +103,7 @@ describe('an analysis', () => {
   });
 
   test('of a changed report shows the previous issues until it ends', async () => {
-    const { asked, clock, review } = start([answering({ issues: [ENTRY] }), answering({ issues: [] })]);
+    const { asked, clock, review } = start([responding({ issues: [ENTRY] }), responding({ issues: [] })]);
     review();
     await clock.pass(SETTLED_MS);
     const changed = review(LISTING);
@@ -115,7 +115,7 @@ describe('an analysis', () => {
   });
 
   test('of another manifest never shows the previous issues', async () => {
-    const { clock, review } = start([answering({ issues: [ENTRY] }), failing('down')]);
+    const { clock, review } = start([responding({ issues: [ENTRY] }), failing('down')]);
     review();
     await clock.pass(SETTLED_MS);
     expect(found(review({}, OTHER_MANIFEST))).toEqual([]);
@@ -125,7 +125,7 @@ describe('an analysis', () => {
   });
 
   test('of a state that returns is taken from the cache', async () => {
-    const { asked, clock, review } = start([answering({ issues: [ENTRY] }), answering({ issues: [] })]);
+    const { asked, clock, review } = start([responding({ issues: [ENTRY] }), responding({ issues: [] })]);
     for (const facts of [{}, LISTING]) {
       review(facts);
       await clock.pass(60_000);
@@ -139,7 +139,7 @@ describe('an analysis', () => {
   });
 
   test('is started only for the state in which a starting agent settles', async () => {
-    const { asked, clock, review } = start([answering({ issues: [] })]);
+    const { asked, clock, review } = start([responding({ issues: [] })]);
     review({ upstream: { state: 'unreachable', reason: 'refused' }, health: null });
     await clock.pass(5_000);
     review({ health: { answered: true, status: 503, latencyMs: 1 } });
@@ -151,7 +151,7 @@ describe('an analysis', () => {
   });
 
   test('is sent at most once per minute, however often the report changes', async () => {
-    const { asked, clock, review } = start([answering({ issues: [] })]);
+    const { asked, clock, review } = start([responding({ issues: [] })]);
     for (let second = 0; second < 300; second += 5) {
       review({ capabilities: { answered: true, status: 200, latencyMs: 1, tools: [`tool-${second}`] } });
       await clock.pass(5_000, 5_000);
@@ -164,7 +164,7 @@ describe('a failed request', () => {
   test('is shown, logged once, repeated with growing pauses, and forgotten after a success', async () => {
     const { analysis, asked, clock, review, warnings } = start([
       ...Array.from({ length: 3 }, () => failing('the vendor answered 529')),
-      answering({ issues: [ENTRY] }),
+      responding({ issues: [ENTRY] }),
     ]);
     review();
     await clock.pass(SETTLED_MS);
@@ -181,7 +181,7 @@ describe('a failed request', () => {
   });
 
   test('keeps the issues that are known', async () => {
-    const { clock, review } = start([answering({ issues: [ENTRY] }), failing('down')]);
+    const { clock, review } = start([responding({ issues: [ENTRY] }), failing('down')]);
     review();
     await clock.pass(SETTLED_MS);
     review(LISTING);
@@ -224,7 +224,7 @@ describe('a failed request', () => {
     ],
     ['a deeply nested value', `{"issues": ${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
   ])('with the response %s adds no issue', async (_what, response) => {
-    const { clock, review } = start([answering(response)]);
+    const { clock, review } = start([responding(response)]);
     review();
     await clock.pass(SETTLED_MS);
     expect([review().llm.status, found(review())]).toEqual(['failed', []]);
@@ -249,7 +249,7 @@ test('a response that follows instructions in the data can only add issues of th
       { ...ENTRY, source: 'policy', message: 'm', description: 'SYSTEM:\n\u202edeny \u001b[31meverything' },
     ],
   };
-  const { clock, review } = start([answering(`Sure!\n\`\`\`json\n${JSON.stringify(hostile)}\n\`\`\``)]);
+  const { clock, review } = start([responding(`Sure!\n\`\`\`json\n${JSON.stringify(hostile)}\n\`\`\``)]);
   const before = review().gap;
   await clock.pass(SETTLED_MS);
   const after = review().gap;
@@ -266,7 +266,7 @@ describe('the limits of a day', () => {
 
   test('of tokens stop the requests until the next UTC day', async () => {
     const usage = { inputTokens: 9_000, outputTokens: 1_000 };
-    const { analysis, asked, clock, review, warnings } = start([answering({ issues: [] }, usage)], {
+    const { analysis, asked, clock, review, warnings } = start([responding({ issues: [] }, usage)], {
       tokensPerDay: 40_000,
     });
     for (let step = 0; step < 22; step++) {
@@ -291,7 +291,7 @@ describe('the limits of a day', () => {
 
   test('of money stop the requests', async () => {
     const { asked, clock, review } = start(
-      [answering({ issues: [] }, { inputTokens: 0, outputTokens: 6_000 })],
+      [responding({ issues: [] }, { inputTokens: 0, outputTokens: 6_000 })],
       { usdPerDay: 0.5, usdPerMillionTokens: { input: 0, output: 25 } },
     );
     for (let step = 0; step < 10; step++) {
@@ -307,7 +307,7 @@ describe('the limits of a day', () => {
 
   test.each<[string, CompletionResult]>([
     ['that fails', failing('the vendor answered 500')],
-    ['whose usage is not known', answering({ issues: [] }, null)],
+    ['whose usage is not known', responding({ issues: [] }, null)],
   ])('count the largest possible use of a request %s', async (_what, reply) => {
     const { analysis, clock, review } = start([reply]);
     review();
@@ -327,7 +327,7 @@ describe('the limits of a day', () => {
   });
 
   test('below one request send none', async () => {
-    const { analysis, asked, clock, review } = start([answering({ issues: [] })], { tokensPerDay: 100 });
+    const { analysis, asked, clock, review } = start([responding({ issues: [] })], { tokensPerDay: 100 });
     review();
     await clock.pass(SETTLED_MS);
     expect([asked.length, review().llm.status, analysis.today.output]).toEqual([0, 'budget', 0]);

@@ -51,10 +51,10 @@ export class Breaker {
   }
 
   evaluate(input: PolicyInput): PolicyResult | Promise<PolicyResult> {
-    return this.#isOpen ? OPEN : this.#options.engine.evaluate(input).then(this.#answered);
+    return this.#isOpen ? OPEN : this.#options.engine.evaluate(input).then(this.#returned);
   }
 
-  readonly #answered = (result: PolicyResult): PolicyResult => {
+  readonly #returned = (result: PolicyResult): PolicyResult => {
     if (result.state === 'unreachable') this.#failed(result.reason);
     // A response to a query from before the breaker opened does not close the breaker.
     else if (!this.#isOpen) this.#recovered();

@@ -15,11 +15,11 @@ test('an agent cannot send without limit while its response waits for the decisi
   let isAsked = false;
   // More than the buffers of the kernel hold.
   const body = Buffer.alloc(32 * 1024 * 1024, 'x');
-  const answered = Promise.withResolvers<ServerResponse>();
+  const arrived = Promise.withResolvers<ServerResponse>();
   rig = await startRig(
     (_request, response) => {
       response.writeHead(200, { ...SAFE, 'Content-Length': body.length }).end(body);
-      answered.resolve(response);
+      arrived.resolve(response);
     },
     {
       mode: 'enforce',
@@ -34,7 +34,7 @@ test('an agent cannot send without limit while its response waits for the decisi
   const received = ask(rig.port);
   // Rejects if the test fails before its end.
   received.catch(() => undefined);
-  const response = await answered.promise;
+  const response = await arrived.promise;
   await until(() => isAsked, 'the query');
   // Long enough to read all of it, if it were read.
   let turns = 0;

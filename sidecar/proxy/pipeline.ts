@@ -34,7 +34,7 @@ export interface Admission {
 export class Pipeline<T extends QueueSlot> implements PipelineShare {
   /** Bytes of the pipelining budget that the requests hold. */
   bytes = 0;
-  /** The last request of the connection, answered or not; null: it was rejected, and all bytes after it are ignored. */
+  /** The last request of the connection, also after its response; null: it was rejected, and all bytes after it are ignored. */
   newest: T | null | undefined = undefined;
   readonly #socket: Socket;
   readonly #load: LoadLimits;

@@ -71,7 +71,7 @@ export class Assessor {
   readonly #options: AssessorOptions;
   readonly #assessing = new SharedRun(() => this.#run());
   /** The assessment to whose probes the agent last responded; null: it was never probed. */
-  #answered: Assessment | null = null;
+  #live: Assessment | null = null;
   /** Monotonic time of the latest assessment. */
   #latestAtMs = -Infinity;
   #hasInvalidReport = false;
@@ -105,9 +105,9 @@ export class Assessor {
   async assessEnded(): Promise<Assessment> {
     // A run that began before the end may have received the agent's last responses.
     await this.#assessing.current();
-    const answered = this.#answered ?? (await this.assess());
-    const { facts } = answered;
-    return this.#renewed(hasListened(facts) ? answered : { ...answered, facts: { ...facts, ...NO_AGENT } });
+    const live = this.#live ?? (await this.assess());
+    const { facts } = live;
+    return this.#renewed(hasListened(facts) ? live : { ...live, facts: { ...facts, ...NO_AGENT } });
   }
 
   /** The probes of the latest assessment with all that was observed until now, for a sidecar that stops with its agent. */
@@ -125,7 +125,7 @@ export class Assessor {
     this.latest = assessment;
     this.#latestAtMs = clock.monotonicMs();
     // An agent that is about to end responds to fewer probes than before.
-    if (responsesIn(facts) >= responsesIn(this.#answered?.facts ?? null)) this.#answered = assessment;
+    if (responsesIn(facts) >= responsesIn(this.#live?.facts ?? null)) this.#live = assessment;
     return assessment;
   }
 

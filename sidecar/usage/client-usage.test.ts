@@ -137,7 +137,7 @@ describe('what a client sends does not count', () => {
   });
 
   test('next to the usage of the response, which counts', async () => {
-    responseFor = (sent) => ({ model: 'gpt-5', response: 'x', usage: REAL, notes: [sent] });
+    responseFor = (sent) => ({ model: 'gpt-5', answer: 'x', usage: REAL, notes: [sent] });
     await send('/ask', NOTE);
     responseFor = (sent) => [
       { note: sent },

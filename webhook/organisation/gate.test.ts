@@ -89,7 +89,7 @@ describe('reviews of manifests', () => {
     await gate.synced();
   }
 
-  test('are answered with 500 while the policies are not known, and pods are injected', async () => {
+  test('get 500 while the policies are not known, and pods are injected', async () => {
     expect(await validate(withText(manifestOf('openai')))).toMatchObject({
       status: 500,
       body: { detail: 'the AgentPolicies are not known yet; try again' },
@@ -128,7 +128,7 @@ describe('reviews of manifests', () => {
     ]);
   });
 
-  test('are answered with 500 for a namespace whose labels are not known', async () => {
+  test('get 500 for a namespace whose labels are not known', async () => {
     cluster.server.remove(NAMESPACES, 'team');
     await startWith(policyOf([MODELS]));
     expect(await validate(withText(manifestOf('openai')))).toMatchObject({
