@@ -23,7 +23,7 @@ export interface CreateEgressInput {
   ringSize: number;
   tls: TlsTrust;
   manifest: CurrentManifest;
-  organisation: Pick<Organisation, 'directive'>;
+  organisation: Pick<Organisation, 'directive' | 'state'>;
   audit: AuditLog;
   policy: PolicyEvaluator;
   load: LoadLimits;
@@ -59,7 +59,8 @@ export async function createEgress({
   const { WIRE_OF } = await import('../../core/egress/wires/wire-of.ts');
   const egress = new Egress({
     ...input,
-    directive: () => input.organisation.directive,
+    directive: () =>
+      input.organisation.directive ?? (input.organisation.state === 'judging' ? 'awaited' : null),
     totals: () => input.policy.totals,
     lanes: config.EGRESS_LANES ?? [],
     port: config.EGRESS_PORT,

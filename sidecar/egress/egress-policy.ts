@@ -31,8 +31,8 @@ export interface EgressPolicyOptions {
   /** The manifest in force. */
   manifest: () => Manifest;
   memory: Pick<McpMemory, 'listed' | 'hasListed'>;
-  /** What the rules of the organisation allow; null: no rules were received. */
-  directive: () => OrganisationDirective | null;
+  /** What the rules of the organisation allow; null: there are none, or they were not received in time. `awaited`: not yet. */
+  directive: () => OrganisationDirective | 'awaited' | null;
   /** Today's usage of all instances of the agent. */
   totals: () => UsageTotals;
 }
@@ -69,7 +69,9 @@ export class EgressPolicy {
 
   /** true: a body of this lane that cannot be read is denied, also because rules of the organisation could not be compared with it. */
   deniesUnread(lane: Lane): boolean {
-    const { models = [], tools = { allowed: [], forbidden: [] } } = this.#options.directive() ?? {};
+    const directive = this.#options.directive();
+    if (directive === 'awaited') return this.blocks;
+    const { models = [], tools = { allowed: [], forbidden: [] } } = directive ?? {};
     const ofTools = tools.allowed.length + tools.forbidden.length;
     const hasRules = ofTools > 0 || (lane.kind !== 'mcp' && models.length > 0);
     return this.#failsClosed(lane) || (this.blocks && hasRules);
@@ -125,6 +127,8 @@ export class EgressPolicy {
   #denialsOf(call: OrganisationCall, vendors: readonly string[] = []): readonly string[] {
     const directive = this.#options.directive();
     if (directive === null) return [];
+    // A sidecar that restarts must not open its lanes to the agent for this time.
+    if (directive === 'awaited') return this.blocks ? [POLICY_UNAVAILABLE] : [];
     return organisationDenials(directive, call, { vendors, servers: this.#declaration.declared.mcpServers });
   }
 

@@ -178,3 +178,14 @@ test('compares every model of a gateway with the rules, however many are in fron
   expect([response.status, response.body]).toEqual([403, expect.stringContaining('model_not_allowed')]);
   expect(rig.vendor.requests).toEqual([]);
 });
+
+test.each([
+  ['enforce', 403],
+  ['track', 200],
+] as const)('until the rules are received, a lane in the mode %s responds %i', async (mode, status) => {
+  rig = await startEgressRig({ directive: 'awaited', mode });
+  rig.vendor.respond = (_seen, response) => void response.writeHead(200).end(JSON.stringify(RESPONSE));
+  const response = await post(rig.port, CHAT, { model: 'gpt-5', messages: [] });
+  expect(response.status).toBe(status);
+  expect(rig.vendor.requests).toHaveLength(mode === 'track' ? 1 : 0);
+});

@@ -4,8 +4,10 @@ import { Organisation as Rules } from '../../control-plane/organisation/organisa
 import type { AgentPolicy } from '../../core/organisation/finding.ts';
 import { parsePolicy } from '../../core/organisation/parse-policy.ts';
 import { ManifestWorker } from '../../runtime/manifest-worker.ts';
+import { freePorts } from '../../examples/demo/free-ports.ts';
 import { startControlPlaneRig, type ControlPlaneRig } from '../../testing/fleet/control-plane-rig.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import { post } from '../../testing/sidecar/egress-rig.ts';
 import { startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SteppingClock } from '../../testing/time/stepping-clock.ts';
@@ -142,6 +144,25 @@ describe('the start of a pod', () => {
   test('does not depend on rules without a control plane', async () => {
     expect(await isReady(await startSidecar(BAD, {}))).toBe(true);
   });
+});
+
+test('lanes deny every call until the rules are received, as after a restart of the sidecar', async () => {
+  const { env } = await startPlane();
+  policies = null;
+  const [port = 0] = await freePorts(1);
+  const lanes = { EGRESS_LANES: 'openai=http://127.0.0.1:9', EGRESS_PORT: `${port}`, EGRESS_MODE: 'enforce' };
+  const clock = new SteppingClock('2026-11-28T12:00:00Z');
+  const rig = await startSidecar(GOOD, { ...env, ...lanes, ORGANISATION_ON_UNKNOWN: 'wait' }, clock);
+  const call = async (tool: string): Promise<string> => {
+    const tools = [{ type: 'function', function: { name: tool, parameters: {} } }];
+    const body = { model: 'gpt-4.1', messages: [], tools };
+    return (await post(port, '/openai/v1/chat/completions', body)).body;
+  };
+  expect(await call('search')).toContain('policy_unavailable');
+  policies = [NO_SHELL];
+  await passUntilReady(rig, clock);
+  expect(await call('shell_exec')).toContain('tool_not_allowed');
+  expect(await call('search')).not.toContain('policy_unavailable');
 });
 
 describe('heartbeats', () => {

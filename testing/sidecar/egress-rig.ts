@@ -80,7 +80,7 @@ export interface EgressRigOptions {
   onForbiddenTool?: OnForbiddenTool;
   manifest?: Manifest;
   /** Default: no rules of the organisation. */
-  directive?: OrganisationDirective;
+  directive?: OrganisationDirective | 'awaited';
   /** Default: the builtin engine. */
   engine?: PolicyEngine | null;
   /** false: the lanes do not trust the CA of the vendor. */
