@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { parsePolicy } from '../core/organisation/parse-policy.ts';
 import { CHECK_NAMES } from '../core/shapes/agent-policy.ts';
@@ -10,6 +10,8 @@ import { expectOk } from '../kube/objects.ts';
 import { AGENT_POLICIES } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { ServedCrd } from '../testing/cluster/served-crd.ts';
+import { blocksUnder } from '../testing/documents/documented-commands.ts';
+import { until } from '../testing/time/until.ts';
 
 const EVERY_CHECK = `
 apiVersion: platform.io/v1
@@ -165,6 +167,46 @@ const withException = (change: object) => ({
     for (const name of ['agp', 'platform'])
       expect(await crd.kubectl('get', name, '-o', 'name')).toContain('agentpolicy.platform.io/known');
     expect(await crd.kubectl('explain', 'agp', '--recursive')).toContain('maxTokensPerDay');
+  });
+
+  test('with the roles of the guide is written by the platform team, and read by every team', async () => {
+    const rbac = '/apis/rbac.authorization.k8s.io/v1';
+    const create = async (path: string, body: unknown) =>
+      expectOk(await crd.client.send({ method: 'POST', path, body }));
+    const [roles] = blocksUnder('docs/guide/organisation-rollout.md', 'Decide who may write the rules');
+    for (const document of parseAllDocuments(roles!.body)) {
+      const role = document.toJS() as { kind: string };
+      await create(`${rbac}/${role.kind.toLowerCase()}s`, role);
+    }
+    const [apiGroup, kind] = ['rbac.authorization.k8s.io', 'ClusterRole'];
+    // The parts of the role admin, which the controller manager would aggregate.
+    for (const part of ['admin', 'edit', 'view'])
+      await create(`${rbac}/namespaces/default/rolebindings`, {
+        metadata: { name: part },
+        roleRef: { apiGroup, kind, name: `system:aggregate-to-${part}` },
+        subjects: [{ apiGroup, kind: 'Group', name: 'team' }],
+      });
+    const may = async (group: string, verb: string, plural: string) => {
+      const of =
+        plural === 'namespaces' ? { namespace: 'default', name: 'default' } : { group: 'platform.io' };
+      const resourceAttributes = { verb, resource: plural, version: 'v1', ...of };
+      const review = {
+        spec: { user: 'someone', groups: [group, 'system:authenticated'], resourceAttributes },
+      };
+      const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+      return ((await create(path, review)) as { status: { allowed: boolean } }).status.allowed;
+    };
+    const verbs = ['get', 'update', 'delete'];
+    const rights = (group: string, plural: string) =>
+      Promise.all(verbs.map((verb) => may(group, verb, plural)));
+    // The authorizer follows the bindings by watches.
+    await until(() => may('team', 'get', 'namespaces'));
+    await until(() => may('team', 'get', 'agentpolicies'));
+    await until(() => may('agent-platform', 'delete', 'agentpolicies'));
+    expect(await rights('agent-platform', 'agentpolicies')).toEqual([true, true, true]);
+    expect(await rights('team', 'agentpolicies')).toEqual([true, false, false]);
+    // The administrator of a namespace cannot change its labels.
+    expect(await rights('team', 'namespaces')).toEqual([true, false, false]);
   });
 
   test('describes every field', async () => {

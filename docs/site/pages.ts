@@ -42,6 +42,7 @@ export const SIDEBAR = [
     ['Install on Kubernetes', 'kubernetes'],
     ['GitOps, meshes, managed clusters', 'platforms'],
     ['Organisation rules', 'organisation'],
+    ['Roll out rules to teams', 'organisation-rollout'],
     ['Operate', 'operations'],
     ['Dashboard', 'dashboard'],
     ['Alerts', 'alerts'],
