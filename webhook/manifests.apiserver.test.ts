@@ -1,7 +1,14 @@
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse, stringify } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { run } from '../e2e/cluster/run.ts';
 import { optedInPod } from '../testing/cluster/pods.ts';
 import { configMapOf, startManifestWebhook } from '../testing/cluster/manifest-webhook.ts';
+import { blocksUnder } from '../testing/documents/documented-commands.ts';
+import { clusterBinary } from '../testing/machine/cluster-binary.ts';
 import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
 import { until } from '../testing/time/until.ts';
 import type { Webhook } from './start.ts';
@@ -258,5 +265,36 @@ const BREAKS_TWO = `admission webhook "manifest.platform.io" denied the request:
       expect((await apply(stored)).code).toBe(0);
       expect((await kubectl(['delete', 'configmap', 'stored', '-n', 'production'])).code).toBe(0);
     });
+  });
+
+  // The last test, because the policy of the guide replaces one of the others.
+  test('the commands of the guide lead to a rejected manifest, and after its correction to an accepted one', async () => {
+    const [label, policy, applied, written, message, correction] = blocksUnder(
+      'docs/guide/organisation.md',
+      'From nothing to a rejected manifest',
+    ).map(({ body }) => body);
+    const directory = mkdtempSync(join(tmpdir(), 'guide-'));
+    symlinkSync(join(dirname(import.meta.dirname), 'examples'), join(directory, 'examples'));
+    const type = (commands = '') => {
+      const path = `${dirname(clusterBinary('kubectl'))}:${process.env['PATH']}`;
+      const env = { ...process.env, PATH: path, KUBECONFIG: cluster.control.kubeconfig };
+      return run(['bash', '-euc', `cd '${directory}'\n${commands}`], { env });
+    };
+    expect(await type(label)).toMatchObject({ code: 0 });
+    writeFileSync(join(directory, 'production.yaml'), policy ?? '');
+    expect(await type(applied)).toMatchObject({ code: 0 });
+    // The policy of the guide allows the model of BAD, and arrives through a watch.
+    await until(async () =>
+      (await create(fresh(BAD, 'shop'), '--dry-run=server')).stderr.includes('breaks 1 organisation rule'),
+    );
+    expect((await type(written)).stderr.trim()).toBe(message?.trim());
+
+    const file = join(directory, 'agent.yaml');
+    const manifest = parse(readFileSync(file, 'utf8')) as { spec: object };
+    const { spec } = parse(correction ?? '') as { spec: object };
+    writeFileSync(file, stringify({ ...manifest, spec: { ...manifest.spec, ...spec } }));
+    const again = written?.trim().split('\n').at(-1);
+    expect(await type(again)).toMatchObject({ code: 0, stdout: 'configmap/chat-manifest created\n' });
+    rmSync(directory, { recursive: true });
   });
 });
