@@ -75,7 +75,7 @@ describe('a manifest that is sent', () => {
     ['nested deeply', `${GOOD}  x-a: ${'['.repeat(30_000)}${']'.repeat(30_000)}\n`, {}],
     ['with a bomb of aliases', bomb + GOOD, {}],
     ['in UTF-16', Buffer.from(GOOD, 'utf16le'), { 'content-type': 'application/yaml; charset=utf-16' }],
-    ['that is no text', Buffer.from([0xff, 0xfe, 0x00, 0x80]), {}],
+    ['that is not text', Buffer.from([0xff, 0xfe, 0x00, 0x80]), {}],
     ['with two documents', `${GOOD}---\n${BAD}`, {}],
     ['as the text of JSON', JSON.stringify(GOOD), { 'content-type': 'application/json' }],
   ])('%s is not allowed', async (_, body, headers) => {
