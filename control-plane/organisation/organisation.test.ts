@@ -171,6 +171,38 @@ describe('PUT /api/v1/manifest', () => {
   });
 });
 
+describe('GET /api/v1/agents/{name}/organisation', () => {
+  test('has the result, the conditions, what is allowed, declared and observed', async () => {
+    await put(BAD);
+    await beat(BAD);
+    expect(await rig.admin('GET', '/agents/minimal/organisation')).toMatchObject({
+      status: 200,
+      body: {
+        agentName: 'minimal',
+        allowed: { status: 'False', reason: 'RuleBroken' },
+        compliant: { status: 'False', reason: 'NotAllowed' },
+        organisation: { brokenTotal: 2, manifestHash: hashOf(BAD) },
+        policies: [{ name: 'production', rules: 3, excepted: [] }],
+        allows: { tools: { forbidden: ['shell*'] } },
+        declared: { tools: { items: [{ name: 'shell_exec', breaks: ['production/tools'] }], total: 1 } },
+        observed: { models: null },
+      },
+    });
+  });
+
+  test('does not know what a manifest declares that was not sent, or the rules before they are read', async () => {
+    await beat(GOOD);
+    policies = null;
+    expect((await rig.admin('GET', '/agents/minimal/organisation')).body).toMatchObject({
+      ...{ policies: null, allows: null, declared: null },
+    });
+  });
+
+  test('is 404 for another agent', async () => {
+    expect(await rig.admin('GET', '/agents/other/organisation')).toMatchObject({ status: 404 });
+  });
+});
+
 describe('a heartbeat', () => {
   test('asks for an unknown manifest, and is judged when it is known', async () => {
     const first = await beat(BAD);
@@ -223,6 +255,20 @@ describe('a heartbeat', () => {
     expect((await beat(GOOD)).allowed).toBe('Unknown NotJudged');
   });
 
+  test('keeps since when a rule is broken while other rules change', async () => {
+    await put(BAD);
+    const sinceOf = async (): Promise<unknown[]> =>
+      (await beat(BAD)).status.organisation?.broken.map(({ rule, since }) => [rule, since]) ?? [];
+    policies = [policyOf({ rules: [FORBIDDEN.spec.rules[0]] })];
+    expect(await sinceOf()).toEqual([['tools', '2026-03-01T10:00:00Z']]);
+    rig.clock.advance(60_000);
+    policies = [FORBIDDEN];
+    expect(await sinceOf()).toEqual([
+      ['tools', '2026-03-01T10:00:00Z'],
+      ['proofs', '2026-03-01T10:01:00Z'],
+    ]);
+  });
+
   test('changes judgedAt only with the result', async () => {
     await put(BAD);
     const before = (await beat(BAD)).status.organisation?.judgedAt;
@@ -242,11 +288,11 @@ test('GET /api/v1/organisation has the number of agents per broken rule', async 
     body: {
       policies: [
         {
-          name: 'production',
+          ...{ name: 'production', agents: 1, broken: 1, notJudged: 0, exceptions: [] },
           rules: [
-            { id: 'tools', action: 'Deny', severity: 'high', check: 'tools', broken: 1 },
-            { id: 'version', check: 'expression', broken: 0 },
-            { id: 'proofs', broken: 1 },
+            { id: 'tools', action: 'Deny', severity: 'high', check: 'tools', broken: 1, wouldBlock: null },
+            { id: 'version', check: 'expression', broken: 0, wouldBlock: 0, agents: [] },
+            { id: 'proofs', broken: 1, agents: [{ agentName: 'minimal', since: '2026-03-01T10:00:00Z' }] },
           ],
         },
       ],

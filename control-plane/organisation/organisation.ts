@@ -6,6 +6,7 @@ import { denialWithout, UNJUDGED } from '../../core/organisation/gate.ts';
 import { isDenied, judge } from '../../core/organisation/judge.ts';
 import { selects } from '../../core/organisation/select.ts';
 import { cutJudgement, joinJudgements, organisationStatusOf } from '../../core/organisation/status.ts';
+import type { AgentRules } from '../../core/fleet/agent-organisation.ts';
 import type { HeartbeatReply } from '../../core/shapes/heartbeat-reply.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import type { ManifestJudgement, OrganisationStatus } from '../../core/shapes/organisation.ts';
@@ -62,12 +63,11 @@ export class Organisation {
     { at, signal }: { at: Date; signal: AbortSignal },
   ): Promise<Prepared> {
     const manifest = hash === null ? null : this.#manifests.get(hash);
-    const about = this.#about(key, manifest, at);
-    const policies = this.rules.policies();
-    const selected = policies?.filter((policy) => selects(policy, about) !== 'no') ?? [];
+    const { about, policies, directive } = this.#rulesOf(key, manifest, at);
+    const selected = policies ?? [];
     const invalid = { findings: [], notJudged: [...this.rules.invalid()] };
     const base = {
-      directive: policies === null ? null : withRevision(selected, about),
+      directive,
       isManifestKnown: manifest !== null,
       hasRules: selected.length > 0,
     };
@@ -128,22 +128,20 @@ export class Organisation {
     { at, signal }: { at: Date; signal: AbortSignal },
   ): Promise<ManifestJudgement> {
     const manifest = this.#manifests.get(manifestHash);
-    const policies = this.rules.policies();
+    const { about, policies, directive } = this.#rulesOf(key, manifest, at);
     const unknown = { manifestHash, allowed: null, findings: [] };
-    if (policies === null || manifest === null) return unknown;
-    const about = this.#about(key, manifest, at);
-    const selected = policies.filter((policy) => selects(policy, about) !== 'no');
+    if (directive === null || policies === null || manifest === null) return unknown;
     const subject = { ...about, manifest, observation: null };
-    const found = await this.#manifests.judge(manifestHash, selected, { subject, signal });
+    const found = await this.#manifests.judge(manifestHash, policies, { subject, signal });
     const judgement = found?.judgement ?? null;
     if (judgement === null) return unknown;
     const { broken, notJudged } = judgement;
     // The namespace of a pod that starts can be so new that its labels are not known.
-    const isSelected = selected.every((policy) => selects(policy, about) === 'yes' || !hasDeny(policy));
+    const isSelected = policies.every((policy) => selects(policy, about) === 'yes' || !hasDeny(policy));
     const allowed = isDenied({ findings: broken }) ? false : isSelected ? true : null;
     return {
       ...{ manifestHash, allowed, findings: broken, notJudged: [...this.rules.invalid(), ...notJudged] },
-      organisation: withRevision(policies, subject),
+      organisation: directive,
     };
   }
 
@@ -155,6 +153,18 @@ export class Organisation {
       UNJUDGED.tooLarge(bytes),
     );
     return finding === null ? null : { manifestHash: '', allowed: false, findings: [finding] };
+  }
+
+  /** The rules of an agent and, if it is in memory, its manifest of this hash. */
+  rulesOf(key: AgentKey, hash: string | undefined, at: Date): AgentRules {
+    const manifest = hash === undefined ? null : this.#manifests.get(hash);
+    return { ...this.#rulesOf(key, manifest, at), manifest };
+  }
+
+  #rulesOf(key: AgentKey, manifest: Manifest | null, at: Date): Omit<AgentRules, 'manifest'> {
+    const about = this.#about(key, manifest, at);
+    const policies = this.rules.policies()?.filter((policy) => selects(policy, about) !== 'no') ?? null;
+    return { about, policies, directive: policies === null ? null : withRevision(policies, about) };
   }
 
   #about({ namespace, name }: AgentKey, manifest: Manifest | null, at: Date) {

@@ -2,11 +2,14 @@ import type { Request, Response } from 'express';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { AgentRecord } from '../stores/store.ts';
 import { listItemOf } from './agent-row.ts';
+import { agentOrganisationOf } from '../../core/fleet/agent-organisation.ts';
+import { MAX_ITEMS, type AgentOrganisation } from '../../core/shapes/agent-organisation.ts';
 import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 import { AGENT_QUERY, AGENT_RESPONSES, findAgent } from './find-agent.ts';
 
 /** Everything that is stored about one agent. */
 export function agentDetailRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
+  const { organisation, clock, store } = context;
   return [
     {
       method: 'GET',
@@ -29,7 +32,38 @@ export function agentDetailRoutes(context: ControlPlaneContext): ControlPlaneRou
         },
       ],
     },
+    {
+      method: 'GET',
+      path: '/api/v1/agents/:name/organisation',
+      access: 'admin',
+      summary: `\`{namespace, agentName, allowed, compliant, organisation, policies: [{name, rules, excepted}], allows, declared: {models, tools, hosts, maxMonthlyUSD, maxTokensPerDay}, observed: {models, tools, hosts, tokensToday, costTodayUsd}}\`: what the Deny rules allow the agent (\`allows\`), what its manifest declares and what was observed. Models, tools and hosts are \`{items: [{name, breaks, undeclared}], total}\` with at most ${MAX_ITEMS} items. \`organisation\` is the result of the last judgement. null: not known.`,
+      operation: {
+        id: 'getAgentOrganisation',
+        query: AGENT_QUERY,
+        responses: {
+          ...AGENT_RESPONSES,
+          200: { description: 'The rules of the agent.', schema: 'AgentOrganisation' },
+          404: 'There is no such agent.',
+        },
+      },
+      handlers: [
+        async (request: Request, response: Response) => {
+          response.json(await agentOrganisation(request));
+        },
+      ],
+    },
   ];
+
+  async function agentOrganisation(request: Request): Promise<AgentOrganisation> {
+    const agent = await findAgent(request, context);
+    const { namespace, name, status } = agent;
+    const at = clock.now();
+    const report = await store.report(agent, null, at);
+    // The paths of the findings are those of the judged manifest.
+    const hash = status.organisation?.manifestHash ?? status.manifestHash;
+    const rules = organisation.rulesOf({ namespace, name }, hash, at);
+    return agentOrganisationOf({ namespace, name, status, rows: report?.egress?.rows }, rules);
+  }
 }
 
 function detailOf(agent: AgentRecord): AgentDetail {

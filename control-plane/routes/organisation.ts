@@ -1,19 +1,20 @@
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import type { AgentExcerpt } from '../../core/fleet/excerpt.ts';
+import { policyReportOf } from '../../core/fleet/policy-report.ts';
+import type { RuleSource } from '../../core/organisation/finding.ts';
 import { MAX_JUDGED_BYTES } from '../../core/organisation/gate.ts';
-import { checkOf } from '../../core/shapes/agent-policy.ts';
-import { MAX_BROKEN } from '../../core/shapes/organisation.ts';
+import { MAX_BREAKING, MAX_BROKEN, type OrganisationReport } from '../../core/shapes/organisation.ts';
 import { whileWaiting } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { callerOf } from '../auth/caller.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
-import type { Organisation } from '../organisation/organisation.ts';
 import type { LiveFleet } from '../live/fleet.ts';
 
 const RETRY = { 'retry-after': '10' };
 
 /** The rules of the organisation, and the judgement of a manifest before its agent starts. */
 export function organisationRoutes(context: ControlPlaneContext, live: () => LiveFleet): ControlPlaneRoute[] {
-  const { organisation } = context;
+  const { organisation, clock } = context;
   return [
     {
       method: 'PUT',
@@ -35,8 +36,7 @@ export function organisationRoutes(context: ControlPlaneContext, live: () => Liv
       method: 'GET',
       path: '/api/v1/organisation',
       access: 'admin',
-      summary:
-        '`{policies: [{name, rules: [{id, action, severity, check, broken}]}], invalid: [{policy, reason}]}`: the rules of the organisation, with the number of agents that break each. 503 while the rules are not known.',
+      summary: `\`{policies: [{name, agents, broken, notJudged, rules: [{id, action, severity, check, enforcedAt, broken, wouldBlock, agents: [{namespace, agentName, since}]}], exceptions: [{namespace, agents, rules, reason, expires, state}]}], invalid: [{policy, reason}]}\`: the rules of the organisation, with the number of agents that break each and the first ${MAX_BREAKING} of them. \`wouldBlock\` is the dry run of a Warn or Audit rule. At most two seconds old. 503 while the rules are not known.`,
       operation: {
         id: 'getOrganisation',
         responses: {
@@ -46,8 +46,7 @@ export function organisationRoutes(context: ControlPlaneContext, live: () => Liv
       },
       handlers: [
         async (_request: Request, response: Response) => {
-          const broken = (await live().excerpts()).map(({ brokenRules }) => brokenRules);
-          response.json(rulesOf(organisation, broken));
+          response.json(reportOf(organisation.rules, await live().excerpts(), clock.now()));
         },
       ],
     },
@@ -86,20 +85,13 @@ function manifestHandlers({ organisation, clock }: ControlPlaneContext): Request
   }
 }
 
-/** The response of `GET /api/v1/organisation`. @param broken the broken rules of each agent, as `policy/rule` */
-function rulesOf({ rules }: Organisation, broken: readonly (readonly string[])[]): object {
+/** The response of `GET /api/v1/organisation`. */
+function reportOf(rules: RuleSource, agents: readonly AgentExcerpt[], at: Date): OrganisationReport {
   const policies = rules.policies();
   if (policies === null)
     throw new Problem(503, 'the AgentPolicies are not known yet; try again', { headers: RETRY });
-  const countOf = (rule: string): number => broken.filter((each) => each.includes(rule)).length;
   return {
-    policies: policies.map(({ name, spec }) => ({
-      name,
-      rules: spec.rules.map((rule) => ({
-        ...{ id: rule.id, action: rule.action, severity: rule.severity ?? 'high', check: checkOf(rule) },
-        broken: countOf(`${name}/${rule.id}`),
-      })),
-    })),
-    invalid: rules.invalid(),
+    policies: policies.map((policy) => policyReportOf(policy, agents, rules, at)),
+    invalid: [...rules.invalid()],
   };
 }

@@ -36,6 +36,14 @@ export interface ExcerptEgress {
   issue: Pick<Issue, 'description' | 'recommendation'> | null;
 }
 
+/** Which organisation rules an agent breaks. */
+export interface ExcerptOrganisation {
+  /** A rule with several findings is in it several times. */
+  broken: readonly { policy: string; rule: string; since: string }[];
+  /** Policies with a rule that could not be applied. */
+  notJudged: readonly string[];
+}
+
 type ReadCondition = Extract<ConditionType, 'Reporting' | 'Injected' | 'Routed' | 'PolicyLoaded'>;
 
 /**
@@ -74,8 +82,8 @@ export interface AgentExcerpt {
   /** Ids of the violated compliance rules. */
   failedRules: readonly string[];
   suppressions: readonly EvaluatedSuppression[];
-  /** Broken rules of the organisation, as `policy/rule`. */
-  brokenRules: readonly string[];
+  /** The result of the organisation rules; null: no policy was applied. */
+  organisation: ExcerptOrganisation | null;
 }
 
 const READ: readonly ReadCondition[] = ['Reporting', 'Injected', 'Routed', 'PolicyLoaded'];
@@ -104,7 +112,7 @@ export function excerptOf({ namespace, name, source, status }: ObservedAgent): A
     gapRules: ruleIdsOf(issues),
     failedRules: RULE_IDS.filter((id) => audit?.failed.includes(id)),
     suppressions: audit?.suppressions ?? [],
-    brokenRules: [...new Set(status.organisation?.broken.map(({ policy, rule }) => `${policy}/${rule}`))],
+    organisation: organisationOf(status),
   };
 }
 
@@ -150,6 +158,15 @@ function unseenOf({ evidence }: ObservationStatus): AgentExcerpt['unseen'] {
   const unseen = evidence.items.filter(({ tier }) => tier === 'none');
   const names = unseen.slice(0, MAX_NAMES).map(itemText);
   return { declared: evidence.declared, count: unseen.length, names };
+}
+
+function organisationOf({ organisation }: ObservationStatus): ExcerptOrganisation | null {
+  if (organisation === undefined) return null;
+  const { broken, notJudged, judgedAt } = organisation;
+  return {
+    broken: broken.map(({ policy, rule, since = judgedAt }) => ({ policy, rule, since })),
+    notJudged: notJudged.map(({ policy }) => policy),
+  };
 }
 
 const UNSEEN_EGRESS = 'egress.unseen';

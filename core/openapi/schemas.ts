@@ -1,4 +1,5 @@
 import { adminAction } from '../shapes/admin-action.ts';
+import { agentOrganisation } from '../shapes/agent-organisation.ts';
 import { agentDetail } from '../shapes/agent-detail.ts';
 import { agentRow, agentSelection, fleetEvent } from '../shapes/agent-row.ts';
 import { coverageGap, coverageKind, coverageReport } from '../shapes/coverage.ts';
@@ -42,7 +43,8 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   responseSchemas([...REPORT_SHAPES, outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
   responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),
-  responseSchemas([organisationFinding, notJudged, sentDirective, manifestJudgement, organisationRules]),
+  responseSchemas([organisationFinding, notJudged, sentDirective, manifestJudgement]),
+  responseSchemas([organisationRules, agentOrganisation]),
   responseSchemas([coverageReport, coverageGap, coverageKind, ruleState]),
   responseSchemas([storedGap, storedHealth, storedUsage, storedEgress, heartbeatReply, agentKey]),
 ];

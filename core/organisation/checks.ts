@@ -175,7 +175,8 @@ interface NameAt {
   name: string;
 }
 
-const listed = (path: string, names: readonly string[] = []): NameAt[] =>
+/** Names with the path of each. */
+export const listed = (path: string, names: readonly string[] = []): NameAt[] =>
   names.map((name, index) => ({ path: `${path}[${index}]`, name }));
 
 const modelProblem = (allowed: readonly string[], path: string, name: string): Problem => ({
@@ -220,7 +221,7 @@ const isHarmless = ({ annotations }: Tool): boolean =>
 const UNREADABLE = '';
 
 /** Hosts of the manifest by path, without those that follow from the model's vendor, and the paths whose host is not known. */
-function hostsOf(manifest: Manifest): { hosts: NameAt[]; unknown: string[] } {
+export function hostsOf(manifest: Manifest): { hosts: NameAt[]; unknown: string[] } {
   const hosts = listed('spec.egress.hosts', manifest.spec.egress?.hosts);
   const unknown: string[] = [];
   for (const { path, value, type } of addressesOf(manifest)) {

@@ -42,8 +42,8 @@ export function policyCounts(
   };
 }
 
-/** Warn and Audit rules prevent nothing. */
-function placesOf(rule: OrganisationRule): Place[] {
+/** Where a rule is applied. Warn and Audit rules prevent nothing. */
+export function placesOf(rule: OrganisationRule): Place[] {
   const check = checkOf(rule);
   const places = check === 'expression' ? OF_MANIFEST : CHECKS[check].places;
   return rule.action === 'Deny'

@@ -1,4 +1,4 @@
-import { MAX_BROKEN, type OrganisationStatus } from '../shapes/organisation.ts';
+import { MAX_BROKEN, type OrganisationFinding, type OrganisationStatus } from '../shapes/organisation.ts';
 import { cut } from '../untrusted/fields.ts';
 import type { Judgement } from './finding.ts';
 import { denialsFirst } from './judge.ts';
@@ -31,9 +31,15 @@ export function organisationStatusOf(
   judgement: CutJudgement,
   { manifestHash, known, at }: { manifestHash: string; known: OrganisationStatus | undefined; at: Date },
 ): OrganisationStatus {
-  const result = { manifestHash, ...judgement };
+  const time = `${at.toISOString().slice(0, 19)}Z`;
+  const sinceOf = ({ policy, rule }: OrganisationFinding): string => {
+    const found = known?.broken.find((each) => each.policy === policy && each.rule === rule);
+    return found === undefined ? time : (found.since ?? known?.judgedAt ?? time);
+  };
+  const broken = judgement.broken.map((finding) => ({ ...finding, since: sinceOf(finding) }));
+  const result = { manifestHash, ...judgement, broken };
   if (known !== undefined && textOf(known) === textOf(result)) return known;
-  return { judgedAt: `${at.toISOString().slice(0, 19)}Z`, ...result };
+  return { judgedAt: time, ...result };
 }
 
 /** For a comparison. A database may change the order of the members. */

@@ -188,13 +188,19 @@ const selector = object('A selection of namespaces by their labels. All conditio
 });
 export interface NamespaceSelector extends TypeOf<typeof selector> {}
 
-const exceptionMembers = object('Rules of this policy that do not apply to some agents for some time.', {
-  namespace: dnsLabel('The namespace of the agents.'),
-  agents: optional(patterns('The agents; absent: every agent of the namespace.', 'A pattern of agent names')),
-  rules: nonEmpty(list('Ids of rules of this policy.', written('A rule id.', 63), { max: MAX_RULES })),
-  reason: written('Why the rules do not apply.', 500),
-  expires: isoTime('The end of the exception.'),
-});
+/** One exception of a policy. */
+export const exceptionMembers = object(
+  'Rules of this policy that do not apply to some agents for some time.',
+  {
+    namespace: dnsLabel('The namespace of the agents.'),
+    agents: optional(
+      patterns('The agents; absent: every agent of the namespace.', 'A pattern of agent names'),
+    ),
+    rules: nonEmpty(list('Ids of rules of this policy.', written('A rule id.', 63), { max: MAX_RULES })),
+    reason: written('Why the rules do not apply.', 500),
+    expires: isoTime('The end of the exception.'),
+  },
+);
 
 const specMembers = object('Rules of the organisation for the agents of some namespaces.', {
   namespaceSelector: optional(selector),
@@ -238,6 +244,11 @@ export const agentPolicySpec: Field<AgentPolicySpec> = inCrd(
 export const PLACES = ['ci', 'manifest', 'start', 'pod', 'lanes', 'runtime'] as const;
 export type Place = (typeof PLACES)[number];
 
+export const enforcedAt = list(
+  'Where it prevents something: manifest (writes of ConfigMaps), start (of a pod), pod (admission of pods), lanes (calls). ci and runtime only report.',
+  oneOf('A place.', PLACES),
+);
+
 const statusMembers = object('What became of the policy. Written by the operator.', {
   agents: count('Number of agents that the policy selects.'),
   broken: count('Number of these agents that break one of its rules.'),
@@ -246,10 +257,7 @@ const statusMembers = object('What became of the policy. Written by the operator
       'The rules.',
       object('One rule.', {
         id: text('Its id.'),
-        enforcedAt: list(
-          'Where it prevents something: manifest (writes of ConfigMaps), start (of a pod), pod (admission of pods), lanes (calls). ci and runtime only report.',
-          oneOf('A place.', PLACES),
-        ),
+        enforcedAt,
         broken: count('Number of agents that break it.'),
       }),
       { max: MAX_RULES },
