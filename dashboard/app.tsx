@@ -4,6 +4,7 @@ import { AgentPage } from './agent/agent-page.tsx';
 import { CoveragePage } from './coverage/coverage-page.tsx';
 import { FleetPage } from './fleet/fleet-page.tsx';
 import { announce } from './parts/announce.ts';
+import { OrganisationPage } from './organisation/organisation-page.tsx';
 import { Button } from './parts/button.tsx';
 import { Empty } from './parts/empty.tsx';
 import { route, type Route } from './route.ts';
@@ -59,6 +60,8 @@ function Page({ route: current }: { route: Route }): JSX.Element {
       return <CoveragePage route={current} />;
     case 'rules':
       return <RulesPage route={current} />;
+    case 'organisation':
+      return <OrganisationPage />;
     case 'unknown':
       return (
         <Empty title="There is no page at this address">
@@ -76,7 +79,10 @@ function keyOf(current: Route): string {
 }
 
 function titleOf(current: Route): string {
-  const titles = { fleet: 'Fleet', coverage: 'Coverage', rules: 'Rules', unknown: 'Not found' };
+  const titles = {
+    ...{ fleet: 'Fleet', coverage: 'Coverage', rules: 'Rules', unknown: 'Not found' },
+    organisation: 'Organisation rules',
+  };
   return current.page === 'agent' ? `${current.name} in ${current.namespace}` : titles[current.page];
 }
 

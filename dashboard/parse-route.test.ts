@@ -10,6 +10,7 @@ describe('a route', () => {
     ],
     ['#/agents/a%2Fb/c%20d', { page: 'agent', namespace: 'a/b', name: 'c d', tab: null }],
     ['#/coverage', { page: 'coverage' }],
+    ['#/organisation', { page: 'organisation' }],
     ['#/rules', { page: 'rules', id: null }],
     ['#/rules/SEC-01', { page: 'rules', id: 'SEC-01' }],
   ])('%s is read and written', (hash, route) => {

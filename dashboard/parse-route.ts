@@ -4,6 +4,7 @@ export type Route =
   | { page: 'agent'; namespace: string; name: string; tab: string | null }
   | { page: 'coverage' }
   | { page: 'rules'; id: string | null }
+  | { page: 'organisation' }
   | { page: 'unknown' };
 
 /** The route of `location.hash`. */
@@ -16,7 +17,7 @@ export function parseRoute(hash: string): Route {
   if (page === undefined) return { page: 'fleet', query: new URLSearchParams(query.join('?')) };
   if (page === 'agents' && first !== undefined && second !== undefined)
     return { page: 'agent', namespace: first, name: second, tab: third ?? null };
-  if (page === 'coverage' && first === undefined) return { page: 'coverage' };
+  if ((page === 'coverage' || page === 'organisation') && first === undefined) return { page };
   if (page === 'rules' && second === undefined) return { page: 'rules', id: first ?? null };
   return { page: 'unknown' };
 }
@@ -29,7 +30,8 @@ export function hrefOf(route: Route): string {
     case 'agent':
       return `#/${['agents', route.namespace, route.name, ...present(route.tab)].map(encodeURIComponent).join('/')}`;
     case 'coverage':
-      return '#/coverage';
+    case 'organisation':
+      return `#/${route.page}`;
     case 'rules':
       return `#/${['rules', ...present(route.id)].map(encodeURIComponent).join('/')}`;
     case 'unknown':

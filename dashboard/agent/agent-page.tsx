@@ -100,6 +100,7 @@ function Heading({ namespace, name, detail }: HeadingProps): JSX.Element {
 /** The tab with the next step for each reason of the verdict; other reasons are explained by the lost points. */
 const NEXT_STEPS: Readonly<Record<string, [tab: string, step: string]>> = {
   Compliant: ['evidence', 'see its evidence'],
+  NotAllowed: ['overview', 'see the organisation rules below'],
   PolicyDenied: ['policy', 'see what the policy denied'],
   NotShown: ['evidence', 'see what has no evidence'],
   NotReporting: ['instances', 'see which instances report'],

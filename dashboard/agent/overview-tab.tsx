@@ -12,6 +12,7 @@ import { ConditionBadge } from '../parts/condition-badge.tsx';
 import { DataTable } from '../parts/data-table.tsx';
 import { Facts, type Fact } from '../parts/facts.tsx';
 import { RuleLink } from './links.tsx';
+import { OrganisationCard } from './organisation-card.tsx';
 import { ScoreCard } from './score-card.tsx';
 import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 import type { TabProps } from './types.ts';
@@ -28,6 +29,7 @@ export function OverviewTab({ detail }: TabProps): JSX.Element {
       <Card title="Conditions">
         <Conditions conditions={conditions} />
       </Card>
+      <OrganisationCard detail={detail} />
       {drift.length > 0 && (
         <Card title="Drift">
           <DriftTable drift={drift} />

@@ -34,6 +34,7 @@ function Navigation(): JSX.Element {
     { page: 'fleet', href: hrefOf(fleet.current), title: 'Fleet' },
     { page: 'coverage', href: '#/coverage', title: 'Coverage' },
     { page: 'rules', href: '#/rules', title: 'Rules' },
+    { page: 'organisation', href: '#/organisation', title: 'Organisation' },
   ];
   return (
     <nav class="shell-nav" aria-label="Main">

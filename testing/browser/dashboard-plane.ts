@@ -7,6 +7,7 @@ import { createControlPlaneApp } from '../../control-plane/app.ts';
 import type { PodIdentification } from '../../control-plane/auth/pod-identity.ts';
 import { readConfig } from '../../control-plane/config.ts';
 import { createContext } from '../../control-plane/context.ts';
+import type { Organisation } from '../../control-plane/organisation/organisation.ts';
 import { SqlStore } from '../../control-plane/stores/sql/sql-store.ts';
 import { SqliteDatabase } from '../../control-plane/stores/sqlite/sqlite-database.ts';
 import type { Store } from '../../control-plane/stores/store.ts';
@@ -38,6 +39,8 @@ export interface PlaneOptions {
   adminKey?: string | null;
   /** false: as on the Kubernetes store, which keeps none. */
   hasHistory?: boolean;
+  /** The rules of the organisation; default: none. */
+  organisation?: Organisation;
 }
 
 interface PlaneParts {
@@ -85,7 +88,11 @@ export class DashboardPlane {
     this.url = `http://127.0.0.1:${parts.listener.port}`;
   }
 
-  static async open({ adminKey = ADMIN_KEY, hasHistory = true }: PlaneOptions = {}): Promise<DashboardPlane> {
+  static async open({
+    adminKey = ADMIN_KEY,
+    hasHistory = true,
+    organisation,
+  }: PlaneOptions = {}): Promise<DashboardPlane> {
     const directory = await mkdtemp(join(tmpdir(), 'agent-compliance-plane-'));
     let now = NOW;
     const clock: Clock = {
@@ -113,6 +120,7 @@ export class DashboardPlane {
       store,
       pods: { identify },
       clock,
+      ...(organisation && { organisation }),
       stopping: stopping.signal,
     });
     const app = createControlPlaneApp(context);
@@ -140,15 +148,28 @@ export class DashboardPlane {
   }
 
   /** Sends a heartbeat as its agent does. */
-  async heartbeat(sender: Sender, heartbeat: Heartbeat): Promise<void> {
-    const token = await this.#tokenOf(sender, heartbeat.instance);
-    const response = await fetch(`${this.url}/api/v1/heartbeat`, {
-      method: 'POST',
+  heartbeat(sender: Sender, heartbeat: Heartbeat): Promise<void> {
+    return this.#send(sender, heartbeat.instance, ['POST', '/api/v1/heartbeat', JSON.stringify(heartbeat)]);
+  }
+
+  /** Sends a manifest as a sidecar does. */
+  manifest(sender: Sender, text: string): Promise<void> {
+    return this.#send(sender, 'pod', ['PUT', '/api/v1/manifest', text]);
+  }
+
+  async #send(
+    sender: Sender,
+    instance: string,
+    [method, path, body]: [method: string, path: string, body: string],
+  ): Promise<void> {
+    const token = await this.#tokenOf(sender, instance);
+    const response = await fetch(this.url + path, {
+      method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(heartbeat),
+      body,
     });
     const text = await response.text();
-    if (!response.ok) throw new Error(`heartbeat of ${sender.name}: ${response.status} ${text}`);
+    if (!response.ok) throw new Error(`${path} of ${sender.name}: ${response.status} ${text}`);
   }
 
   /** Sends a request with the admin key, and returns the body of its response. */

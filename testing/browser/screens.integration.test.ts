@@ -1,7 +1,5 @@
 // Every screen of the dashboard in a real Chromium: accessibility in both color schemes, narrow windows, keyboard, locales, and the
 // screenshots of the documentation. `npm run screenshots` writes those.
-import { readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import type { AgentRow } from '../../core/shapes/agent-row.ts';
@@ -9,21 +7,23 @@ import { whyNoBrowser } from '../machine/debian-server.ts';
 import { violationsOf } from './accessibility.ts';
 import { eventually, TestBrowser, type Visit, type VisitOptions } from './chromium.ts';
 import { ADMIN_KEY, DashboardPlane, NOW } from './dashboard-plane.ts';
+import {
+  DESKTOP,
+  expectAccessible,
+  expectScreenshot,
+  inPage,
+  isLoaded,
+  overflow,
+  setColorScheme,
+  shown,
+} from './screen.ts';
 
-const IMAGES = join(dirname(dirname(import.meta.dirname)), 'docs/images');
-const isUpdate = process.env['UPDATE_SCREENSHOTS'] === '1';
 const DAY_MS = 86_400_000;
-/** High, so that the rows of the fleet are in the window. */
-const DESKTOP = { width: 1280, height: 1800 };
-
 let browser: TestBrowser;
 let plane: DashboardPlane;
 
 const visit = (hash = '#/', options: Partial<VisitOptions> = {}): Promise<Visit> =>
   browser.visit({ url: plane.url, hash, key: ADMIN_KEY, now: NOW, viewport: DESKTOP, ...options });
-
-/** Runs an expression in the page. */
-const inPage = <T>(page: Page, expression: string): Promise<T> => page.evaluate<T>(expression);
 
 /** A valid proof and an expired one. */
 async function addProofs(): Promise<void> {
@@ -115,23 +115,11 @@ const SCREENS: readonly Screen[] = [
     text: 'There is no score yet.',
   },
   { name: 'the coverage', hash: '#/coverage', text: 'research/summarizer' },
+  { name: 'the organisation without rules', hash: '#/organisation', text: 'No organisation rules yet' },
   { name: 'the rules', hash: '#/rules', text: 'EVAL-01' },
   { name: 'a rule', hash: '#/rules/MEM-03', text: 'Migration to the new vector store.' },
   { name: 'an unknown address', hash: '#/nothing', text: 'There is no page at this address' },
 ];
-
-const shown = (page: Page, text: string): Promise<void> =>
-  page.getByText(text).filter({ visible: true }).first().waitFor();
-
-/** No part of the page is still loading. */
-const isLoaded = (page: Page): Promise<void> =>
-  eventually(async () => expect(await page.locator('.loading, progress').count()).toBe(0));
-
-/** WCAG 1.4.10: a window of this width needs no horizontal scrolling. */
-const NARROW = { width: 320, height: 640 };
-
-const overflow = (page: Page): Promise<number> =>
-  inPage(page, 'document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
 const WIDTH_SCREENS = SCREENS.filter(({ name }) =>
   ['the fleet', 'an agent', 'its history', 'its instances', 'the coverage', 'the rules'].includes(name),
@@ -142,30 +130,6 @@ const CUT_HEADINGS = `[...document.querySelectorAll(
   'h1, h2, h3, th, .grid-headings .cell, .button, .chip, .tabs a, .chart-title, .figure-value',
 )].filter((each) => each.offsetParent !== null && getComputedStyle(each).display !== 'inline'
   && each.scrollWidth > each.clientWidth).map((each) => each.textContent)`;
-
-/** Changes the color scheme of the system. The page follows with one of its next frames. */
-async function setColorScheme(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
-  await page.emulateMedia({ colorScheme });
-  await inPage(
-    page,
-    `new Promise((resolve) => {
-      const query = matchMedia('(prefers-color-scheme: ${colorScheme})');
-      const check = () => (query.matches ? requestAnimationFrame(() => requestAnimationFrame(resolve)) : requestAnimationFrame(check));
-      check();
-    })`,
-  );
-}
-
-/** Axe in both color schemes, and the width of a narrow window. */
-async function expectAccessible(page: Page): Promise<void> {
-  await setColorScheme(page, 'light');
-  expect(await violationsOf(page)).toEqual([]);
-  await setColorScheme(page, 'dark');
-  expect(await violationsOf(page, 'colors')).toEqual([]);
-  await page.setViewportSize(NARROW);
-  await eventually(async () => expect(await overflow(page)).toBeLessThanOrEqual(0));
-  await page.setViewportSize(DESKTOP);
-}
 
 (whyNoBrowser() ? describe.skip : describe)('the screens of the dashboard', () => {
   beforeAll(async () => {
@@ -370,17 +334,7 @@ async function expectAccessible(page: Page): Promise<void> {
         if (hash === '#/') await shown(page, 'web-researcher');
         // No request is under way, and no chart is still to be drawn.
         await isLoaded(page);
-        // Pixels depend on fonts and on the browser, so the accessibility tree decides. Ids are random.
-        const tree = `${(await page.locator('body').ariaSnapshot()).replaceAll(/agt_\w+/g, 'agt_…')}\n`;
-        const file = join(IMAGES, `dashboard-${name}.aria.txt`);
-        if (isUpdate) {
-          await writeFile(file, tree);
-          await page.screenshot({ path: join(IMAGES, `dashboard-${name}.png`) });
-        }
-        expect(tree).toBe(await readFile(file, 'utf8'));
-        // A PNG file.
-        const image = await readFile(join(IMAGES, `dashboard-${name}.png`));
-        expect(image.subarray(1, 4).toString()).toBe('PNG');
+        await expectScreenshot(page, name);
       },
     );
   });
