@@ -1,18 +1,14 @@
 // The operator's canary publishes its result as a condition on the ValidatingAdmissionPolicy that allows it dry runs only.
 import { createHash } from 'node:crypto';
+import type { Condition } from '../core/shapes/condition.ts';
 import { resource } from './resources.ts';
 import type { KubeObject } from './types.ts';
 
 export const CANARY_CONDITION = 'CanaryPassing';
 
 /** A condition in the format of the built-in Kubernetes kinds. */
-export interface PolicyCondition {
+export interface PolicyCondition extends Omit<Condition, 'type' | 'observedGeneration'> {
   type: string;
-  status: 'True' | 'False' | 'Unknown';
-  reason: string;
-  message: string;
-  /** ISO 8601, seconds. */
-  lastTransitionTime: string;
 }
 
 export interface AdmissionPolicy extends KubeObject {

@@ -1,18 +1,16 @@
-import { parseWith, text } from '../core/shapes/field.ts';
-import { list, object } from '../core/shapes/object.ts';
-import { agentKey } from '../core/shapes/registration.ts';
+import { parseWith } from '../core/shapes/field.ts';
+import { list, object, type TypeOf } from '../core/shapes/object.ts';
+import { fieldError } from '../core/shapes/problem.ts';
+import { agentKey, type registrationBody } from '../core/shapes/registration.ts';
 import { jsonOf } from '../core/untrusted/fields.ts';
-import type { Runtime } from '../core/shapes/values.ts';
 import { postJson, type PostReply } from './post-json.ts';
 import { detailOf, SENDABLE_KEY, urlBelow } from './push-heartbeat.ts';
 
-export interface RegistrationRequest {
+export interface RegistrationRequest extends Pick<TypeOf<typeof registrationBody>, 'agentName' | 'runtime'> {
   /** Base URL of the control plane; a path in the URL is kept. */
   base: URL;
   /** Sent in a header: visible ASCII only. */
   adminKey: string;
-  agentName: string;
-  runtime: Runtime;
   /** The text of agent.yaml; null: no manifest is sent. */
   manifest: string | null;
   /** PEM; null: the certificates that Node.js trusts. */
@@ -22,7 +20,7 @@ export interface RegistrationRequest {
 
 export type RegistrationOutcome =
   /** `isNew`: the agent was not registered before; else its older keys are revoked. */
-  | { kind: 'registered'; isNew: boolean; agentId: string; apiKey: string; expiresAt: string }
+  | ({ kind: 'registered'; isNew: boolean } & TypeOf<typeof agentKey>)
   /** The control plane rejected the registration. `detail`: its reason, if any. */
   | { kind: 'refused'; status: number; detail: string }
   /** The response is not one of a control plane. */
@@ -30,13 +28,8 @@ export type RegistrationOutcome =
   /** No complete response; the agent may be registered. */
   | { kind: 'failed'; error: unknown };
 
-const shortText = (about: string) => text(about, { cut: 300 });
 const problems = object('The body of a rejection.', {
-  errors: list(
-    'The first invalid members.',
-    object('One of them.', { path: shortText('Its path.'), message: shortText('What is wrong.') }),
-    { max: 5, cut: true },
-  ),
+  errors: list('The first invalid members.', fieldError, { max: 5, cut: true }),
 });
 
 /** `POST /api/v1/register`: requests a key for an agent; never rejects. */

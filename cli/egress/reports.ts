@@ -1,4 +1,5 @@
 import { amount, count, cutText } from '../../core/shapes/common.ts';
+import { matrixMembers } from '../../core/shapes/egress.ts';
 import { evidenceReport } from '../../core/shapes/evidence.ts';
 import {
   flag,
@@ -17,7 +18,6 @@ import { list, object, type TypeOf } from '../../core/shapes/object.ts';
 
 const MANY = { max: 1_000, cut: true };
 const names = (about: string): Field<string[]> => withDefault(list(about, cutText('A name.'), MANY), []);
-const seen = (about: string): Field<boolean | null> => nullable(flag(`${about} null: cannot be known.`));
 
 const usage = object('The usage of a call.', {
   promptTokens: count('Tokens of the prompt.'),
@@ -48,13 +48,10 @@ const call = object('One call through a lane.', {
 export interface ShownCall extends TypeOf<typeof call> {}
 
 const row = object('One row of the matrix.', {
+  ...matrixMembers,
   kind: cutText('Kind of the item.'),
   name: cutText('Name of the item.'),
   verdict: cutText('Result of the comparison.'),
-  declared: seen('Whether the manifest declares it.'),
-  reported: seen('Whether the agent reports it.'),
-  observed: seen('Whether it was observed.'),
-  amount: optional(amount('Observed tokens, or US dollars.')),
 });
 
 /** One row of `GET /explore?view=matrix`. */

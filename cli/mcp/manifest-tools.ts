@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { audit } from '../../core/audit/audit.ts';
 import { diffManifests } from '../../authoring/diff/diff.ts';
+import { suppression } from '../../core/shapes/audit.ts';
+import { fieldError } from '../../core/shapes/problem.ts';
 import { PACKS } from '../../core/shapes/values.ts';
 import { MAX_MANIFEST_BYTES } from '../../core/manifest/parse-manifest.ts';
 import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-file.ts';
@@ -8,6 +10,7 @@ import { auditObject } from '../audit-object.ts';
 import { validationOf } from '../load.ts';
 import { evidenceFor } from '../sidecar-evidence.ts';
 import { explain } from './explain.ts';
+import { loose } from './loose.ts';
 import { loadSource } from './manifest-files.ts';
 import { sidecarOf, VARIABLES } from './target.ts';
 import { tool, type Outcome, type Tool } from './tool.ts';
@@ -49,7 +52,7 @@ const validation = z.object({
     )
     .describe('What must be fixed before the manifest is valid'),
   warnings: z
-    .array(z.object({ path: z.string(), message: z.string() }))
+    .array(z.object(loose(fieldError, ['path', 'message'])))
     .optional()
     .describe('Declarations that nothing can check'),
 });
@@ -87,15 +90,7 @@ const auditReport = z.object({
       }),
     )
     .describe('The fixes that raise the declared score most; each score includes the fixes before it'),
-  suppressions: z.array(
-    z.object({
-      rule: z.string(),
-      reason: z.string(),
-      approvedBy: z.string().optional(),
-      expires: z.string().optional(),
-      state: z.string(),
-    }),
-  ),
+  suppressions: z.array(z.object(loose(suppression, ['rule', 'reason', 'state']))),
 });
 
 const diffReport = z.object({

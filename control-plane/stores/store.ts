@@ -1,3 +1,4 @@
+import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 import type { EgressReport } from '../../core/shapes/egress.ts';
 import type { Grade, Phase, Runtime } from '../../core/shapes/values.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
@@ -6,7 +7,7 @@ import type { OrganisationStatus } from '../../core/shapes/organisation.ts';
 import type { ProofSet } from '../../core/evidence/proof-set.ts';
 import type { ProofWrites } from '../../core/evidence/proof.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
-import type { StoredGap, StoredHealth } from '../../core/shapes/stored.ts';
+import type { Receipt, StoredGap, StoredHealth } from '../../core/shapes/stored.ts';
 import type { UsageWindow } from '../../core/shapes/usage.ts';
 import type { HistoryStore } from './history.ts';
 
@@ -17,12 +18,7 @@ export interface AgentKey {
 }
 
 /** One agent, the same in every store. `status` has the shape of the AgentObservation's status. */
-export interface AgentRecord extends AgentKey {
-  /** `agt_…`; stays the same until the agent is deleted. */
-  agentId: string;
-  runtime: Runtime;
-  /** sidecar: a workload of this cluster; remote: registered with the admin key. */
-  source: 'sidecar' | 'remote';
+export interface AgentRecord extends AgentKey, Pick<AgentDetail, 'agentId' | 'runtime' | 'source'> {
   /** The configured heartbeat interval of the agent, in seconds; null: the sender's own. */
   heartbeatSeconds: number | null;
   status: ObservationStatus;
@@ -73,12 +69,9 @@ export type HeartbeatOutcome =
  * The last report of one instance. A member is null if the store does not keep it. The Kubernetes store keeps the details of
  * the worst instance and a summary of the others.
  */
-export interface InstanceReport {
-  instance: string;
-  /** ISO 8601 */
-  receivedAt: string;
+export interface InstanceReport extends Receipt {
   gap: Pick<StoredGap, 'score' | 'grade' | 'source' | 'issues' | 'issuesTotal'>;
-  health: Omit<StoredHealth, 'receivedAt' | 'instance'>;
+  health: Omit<StoredHealth, keyof Receipt>;
   /** Also null if the heartbeat had no evidence. */
   evidence: StoredGap['evidence'];
   /** Also null if the heartbeat had no audit. */

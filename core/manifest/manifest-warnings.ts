@@ -1,3 +1,4 @@
+import type { FieldError } from '../untrusted/fields.ts';
 import { headerFormOf, MAX_NAME_LENGTH } from '../untrusted/reported-name.ts';
 import { a2aAddress } from './a2a-address.ts';
 import { literalSecrets } from './literal-secrets.ts';
@@ -7,11 +8,7 @@ import { tokenPriceOf } from './token-price.ts';
 import { quoted } from './wording.ts';
 
 /** A declaration in a valid manifest that does not have the effect its author probably expects, or a secret in the file. */
-export interface ManifestWarning {
-  /** For example `spec.tools[0].name`. */
-  path: string;
-  message: string;
-}
+interface ManifestWarning extends FieldError {}
 
 /** Declarations of a valid manifest that cannot be checked as declared, and secrets in it. */
 export function manifestWarnings(manifest: Manifest): ManifestWarning[] {

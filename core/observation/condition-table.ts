@@ -4,9 +4,7 @@ import type { Condition, ConditionType } from '../shapes/condition.ts';
 export type ConditionState = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 /** One row of the truth table of a condition. The reference page is generated from these rows. */
-export interface TableRow<I> {
-  status: Condition['status'];
-  reason: string;
+export interface TableRow<I> extends Omit<ConditionState, 'message'> {
   /** Description for the reference page. */
   when: string;
   holds: (input: I) => boolean;

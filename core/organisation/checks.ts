@@ -3,8 +3,9 @@ import { hasExpired } from '../evidence/proof-expiry.ts';
 import type { Manifest, Tool } from '../manifest/manifest.ts';
 import { referenceOf } from '../manifest/references.ts';
 import type { CheckName, Place } from '../shapes/agent-policy.ts';
+import type { FieldError } from '../untrusted/fields.ts';
 import { GRADES, isWeaker } from '../shapes/values.ts';
-import type { Check, Problem, Subject } from './finding.ts';
+import type { Check, Subject } from './finding.ts';
 import { allowsHost, allowsModel, toolProblem, type ToolRule } from './names.ts';
 import { matches } from './pattern.ts';
 
@@ -179,13 +180,13 @@ interface NameAt {
 export const listed = (path: string, names: readonly string[] = []): NameAt[] =>
   names.map((name, index) => ({ path: `${path}[${index}]`, name }));
 
-const modelProblem = (allowed: readonly string[], path: string, name: string): Problem => ({
+const modelProblem = (allowed: readonly string[], path: string, name: string): FieldError => ({
   path,
   message: `model ${name} is not one of ${allowed.join(', ')}`,
 });
 
 /** Of models without a vendor. */
-function modelProblems(allowed: readonly string[], manifest: Manifest, models: NameAt[]): Problem[] {
+function modelProblems(allowed: readonly string[], manifest: Manifest, models: NameAt[]): FieldError[] {
   const vendors = vendorsOf(manifest);
   return models.flatMap(({ path, name }) =>
     allowsModel(allowed, vendors, name) ? [] : [modelProblem(allowed, path, name)],
@@ -197,7 +198,7 @@ function toolProblems(
   manifest: Manifest,
   tools: NameAt[],
   { isPattern = false }: { isPattern?: boolean } = {},
-): Problem[] {
+): FieldError[] {
   const servers = mcpServersOf(manifest);
   return tools.flatMap(({ path, name }) => {
     const message = toolProblem(rule, name, { servers, isPattern });

@@ -1,6 +1,7 @@
 import type { AgentPolicySpec, CheckName, OrganisationRule, Place } from '../shapes/agent-policy.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
+import type { FieldError } from '../untrusted/fields.ts';
 import type { NotJudged, OrganisationFinding } from '../shapes/organisation.ts';
 
 /** An AgentPolicy whose spec was parsed. */
@@ -44,12 +45,6 @@ export interface Judgement {
   notJudged: NotJudged[];
 }
 
-/** What is wrong at a path. */
-export interface Problem {
-  path: string;
-  message: string;
-}
-
 /** One row of the table of checks. */
 export interface Check<K extends CheckName = CheckName> {
   /** The places that apply it to a Deny rule. */
@@ -57,10 +52,10 @@ export interface Check<K extends CheckName = CheckName> {
   /** What it needs of a running agent: a report, or only its proofs. Absent: nothing. */
   needs?: 'report' | 'proofs';
   /** Compares the manifest. A text: why that is not possible here. Absent: the check is only about running agents. */
-  find?(part: NonNullable<OrganisationRule[K]>, subject: Subject): Problem[] | { notJudged: string };
+  find?(part: NonNullable<OrganisationRule[K]>, subject: Subject): FieldError[] | { notJudged: string };
   /** Compares what was observed of a running agent. Absent: nothing is. */
   observe?(
     part: NonNullable<OrganisationRule[K]>,
     subject: Pick<Subject, 'manifest' | 'at'> & { observation: ObservationStatus },
-  ): Problem[];
+  ): FieldError[];
 }

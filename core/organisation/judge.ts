@@ -1,7 +1,8 @@
 import { checkOf, RULE_ACTIONS, type CheckName, type OrganisationRule } from '../shapes/agent-policy.ts';
 import { CHECKS, whyNot } from './checks.ts';
+import type { FieldError } from '../untrusted/fields.ts';
 import type { OrganisationFinding } from '../shapes/organisation.ts';
-import type { AgentPolicy, Check, Judgement, Problem, Subject } from './finding.ts';
+import type { AgentPolicy, Check, Judgement, Subject } from './finding.ts';
 import { isExcepted, rulesFor, selects } from './select.ts';
 
 /** The result of an expression: whether it is true, or why it could not be evaluated. */
@@ -61,7 +62,7 @@ function problemsOf(
   rule: OrganisationRule,
   subject: Subject,
   { expressions, part }: { expressions: ExpressionResults; part: JudgedPart },
-): Problem[] | { notJudged: string } {
+): FieldError[] | { notJudged: string } {
   const { manifest, observation, at } = subject;
   const name = checkOf(rule);
   if (rule.expression !== undefined)
@@ -80,7 +81,7 @@ function problemsOf(
 function problemsOfExpression(
   expression: string,
   results: ExpressionResults,
-): Problem[] | { notJudged: string } {
+): FieldError[] | { notJudged: string } {
   const result = results.get(expression);
   if (result === undefined) return { notJudged: 'expressions are not evaluated here' };
   if (result === true) return [];

@@ -39,6 +39,7 @@ const row = object('One item, as it is declared, reported and observed.', {
 
 /** One item of the agent, as the manifest declares it, as the agent reports it, and as lanes and census observed it. */
 export interface MatrixRow extends TypeOf<typeof row> {}
+export const matrixMembers = row.members;
 export const matrixRow: Field<MatrixRow> = named('MatrixRow', row);
 
 const unseenMembers = object('Connections that no lane, declared host or socket of the sidecar explains.', {

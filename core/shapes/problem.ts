@@ -1,4 +1,5 @@
 import type { FieldError } from '../untrusted/fields.ts';
+import { cutText } from './common.ts';
 import { integer, named, oneOf, optional, text, type Field } from './field.ts';
 import { list, object } from './object.ts';
 
@@ -6,8 +7,8 @@ import { list, object } from './object.ts';
 export const fieldError: Field<FieldError> = named(
   'FieldError',
   object('An invalid part of the input.', {
-    path: text('For example `gap.issues[3].severity`; empty for the whole body.'),
-    message: text('What is wrong.'),
+    path: cutText('For example `gap.issues[3].severity`; empty for the whole body.'),
+    message: cutText('What is wrong.'),
   }),
 );
 

@@ -5,14 +5,16 @@ import { evidenceItems, evidenceSums, shownWithoutLocalProofs } from './evidence
 import { isoTime, named, nullable, optional, text } from './field.ts';
 import { grade, issues, source } from './gap.ts';
 import { checks, healthStatus, healthSummary, reportMembers } from './health.ts';
-import { object, type TypeOf } from './object.ts';
+import { object, type ObjectOf, type TypeOf } from './object.ts';
 import { usageMembers } from './usage.ts';
 
-/** Where a stored report comes from. */
 const receipt = {
   receivedAt: isoTime('Time of the heartbeat with this report.'),
   instance: text('The pod or process that sent the report.'),
 };
+
+/** Where a stored report comes from. */
+export interface Receipt extends ObjectOf<typeof receipt> {}
 
 const gap = object('The last gap report of an instance. null: not reported, or not kept by the store.', {
   score: score('0 to 100.'),

@@ -1,12 +1,9 @@
 import type { ModelPrice } from '../manifest/manifest.ts';
+import type { ModelUsage } from '../shapes/egress-call.ts';
 
 /** Tokens with one price. Cached and written tokens are parts of `promptTokens`; absent: not known, so they have its price. */
-export interface BilledTokens {
-  promptTokens: number;
-  cachedTokens?: number;
-  cacheWriteTokens?: number;
-  completionTokens: number;
-}
+export type BilledTokens = Pick<ModelUsage, 'promptTokens' | 'completionTokens'> &
+  Partial<Pick<ModelUsage, 'cachedTokens' | 'cacheWriteTokens'>>;
 
 /** The cost of tokens in US dollars. */
 export function costOf(tokens: BilledTokens, price: ModelPrice): number {

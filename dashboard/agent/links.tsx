@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { Severity } from '../../core/shapes/values.ts';
 import { hrefOf } from '../route.ts';
-import type { NamedAgent } from './types.ts';
+import type { AgentName } from '../../core/shapes/rule-state.ts';
 
 /**
  * A link to the page of a rule. `id`: a rule id, or the property of a gap issue, which the page finds by its pattern. A sender may
@@ -16,7 +16,7 @@ export function RuleLink({ id }: { id: string }): JSX.Element {
 }
 
 /** A link to an agent. The namespace is part of its name. */
-export function AgentLink({ agentName, namespace }: NamedAgent): JSX.Element {
+export function AgentLink({ agentName, namespace }: AgentName): JSX.Element {
   return (
     <a class="agent-link" href={hrefOf({ page: 'agent', namespace, name: agentName, tab: null })}>
       <span class="agent-namespace">{namespace}/</span>

@@ -2,10 +2,8 @@ import type { ProofSubmission } from '../../core/shapes/proof.ts';
 import type { FieldError } from '../../core/untrusted/fields.ts';
 
 /** The fields of the form, as entered. */
-export interface ProofDraft {
+export interface ProofDraft extends Record<keyof ProofSubmission, string> {
   ruleId: string;
-  verifiedBy: string;
-  method: string;
   /** `YYYY-MM-DDTHH:mm` in the time zone of the browser; empty: the proof does not expire. */
   expiresAt: string;
 }

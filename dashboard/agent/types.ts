@@ -1,11 +1,5 @@
 import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 
-/** An agent in a list of names. */
-export interface NamedAgent {
-  agentName: string;
-  namespace: string;
-}
-
 /** What each tab of the agent page gets. */
 export interface TabProps {
   detail: AgentDetail;

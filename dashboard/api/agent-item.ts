@@ -1,3 +1,4 @@
+import type { AgentName } from '../../core/shapes/rule-state.ts';
+
 /** Names are unique in a namespace. */
-export const keyOf = ({ namespace, agentName }: { namespace: string; agentName: string }): string =>
-  `${namespace}/${agentName}`;
+export const keyOf = ({ namespace, agentName }: AgentName): string => `${namespace}/${agentName}`;

@@ -1,10 +1,11 @@
 import type { AgentHistory, HistoryChange, HistoryPoint, HistoryStep } from '../../core/shapes/history.ts';
+import type { Outcome } from '../../core/shapes/values.ts';
 import type { ChartMark } from '../chart/chart-data.ts';
 
 type Values = readonly (number | null)[];
 
 /** The points of a history as columns. A time without a heartbeat is a gap: null in every column. */
-export interface HistorySeries {
+export interface HistorySeries extends Readonly<Record<Outcome, Values>> {
   /** Milliseconds since the epoch. */
   times: readonly number[];
   score: Values;
@@ -12,10 +13,6 @@ export interface HistorySeries {
   scoreMax: Values;
   tokens: Values;
   costUsd: Values;
-  allow: Values;
-  deny: Values;
-  failOpen: Values;
-  notEvaluated: Values;
   /** Some point has a cost, so the manifest has prices. */
   hasCost: boolean;
   /** Some point has lower or higher scores than its last score. */

@@ -1,21 +1,12 @@
+import type { AgentRow as AgentListItem } from '../../core/shapes/agent-row.ts';
 import type { EvidenceReport } from '../../core/shapes/evidence.ts';
 import type { GapReport } from '../../core/shapes/gap.ts';
 
 /** One row of `GET /api/v1/agents`. */
-export interface AgentRow {
-  agentName: string;
-  phase: string;
-  grade: string | null;
-  score: number | null;
-  tokens: number | null;
-  /** Evidence for the manifest in the last 24 hours; null: not in any report. */
-  evidence: { percent: number; shown: number; declared: number } | null;
-  /** Proved score of the audit. */
-  proved: number | null;
-  /** The verdict. */
-  compliant: { status: string; reason: string; message: string };
-  lastSeen: string | null;
-}
+export type AgentRow = Pick<
+  AgentListItem,
+  'agentName' | 'phase' | 'grade' | 'score' | 'tokens' | 'evidence' | 'proved' | 'compliant' | 'lastSeen'
+>;
 
 /** The gap with its evidence. */
 export type ShownGap = GapReport & { evidence: EvidenceReport | null };

@@ -20,8 +20,8 @@ const row = (overrides: Partial<AgentRow> = {}): AgentRow => ({
 describe('the fleet table', () => {
   test('has the verdict first, then what explains it, and leaves unknown values empty', () => {
     const none = { grade: null, score: null, tokens: null, evidence: null, proved: null };
-    const compliant = { status: 'Unknown', reason: 'NotReporting', message: 'no heartbeat' };
-    const unknown = { phase: 'Pending', ...none, compliant, lastSeen: null };
+    const compliant = { status: 'Unknown', reason: 'NotReporting', message: 'no heartbeat' } as const;
+    const unknown = { phase: 'Pending' as const, ...none, compliant, lastSeen: null };
     const table = fleetTable([row(), row({ agentName: 'new', ...unknown })], now, plain);
     expect(table.split('\n')).toEqual([
       'NAME        COMPLIANT   PHASE     GRADE   SCORE   EVIDENCE   PROVED   TOKENS   CHECKED',
@@ -31,7 +31,8 @@ describe('the fleet table', () => {
   });
 
   test('is coloured by verdict on a terminal', () => {
-    const of = (status: string) => row({ compliant: { status, reason: 'r', message: 'm' } });
+    const of = (status: AgentRow['compliant']['status']) =>
+      row({ compliant: { status, reason: 'r', message: 'm' } });
     const table = fleetTable([of('True'), of('Unknown'), of('False')], now, paletteFor(true));
     expect(table.split('\n').map((line) => line.slice(1, line.indexOf('m')))).toEqual([
       '[1',
@@ -73,8 +74,8 @@ describe('the reasons', () => {
 });
 
 test('each compliance line is the verdict of an agent', () => {
-  const silent = { status: 'Unknown', reason: 'NotShown', message: 'never shown: tool search' };
-  const tooLow = { status: 'False', reason: 'GradeTooLow', message: 'the grade is below B' };
+  const silent = { status: 'Unknown', reason: 'NotShown', message: 'never shown: tool search' } as const;
+  const tooLow = { status: 'False', reason: 'GradeTooLow', message: 'the grade is below B' } as const;
   const lines = complianceLines(
     [row(), row({ agentName: 'silent', compliant: silent }), row({ agentName: 'gappy', compliant: tooLow })],
     plain,
