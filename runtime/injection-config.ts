@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { MODES_BY_STRICTNESS } from '../core/shapes/values.ts';
 import { annotationDefaults, ANNOTATIONS, type DefaultVariables } from '../core/injection/annotations.ts';
 import { isDnsLabel, isDnsSubdomain } from '../core/injection/names.ts';
 import { parseQuantity } from '../core/injection/quantity.ts';
@@ -128,8 +129,6 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
 
 export type InjectionConfig = ConfigOf<typeof INJECTION_FIELDS>;
 
-const MODES = ['off', 'track', 'enforce'] as const;
-
 /** Problems of values that are valid alone but not together. */
 export function injectionProblems(env: Environment): EnvProblem[] {
   return [...wrongTogether(env), ...missingImage(env)];
@@ -170,7 +169,7 @@ function valueOf(env: Environment, name: (typeof ORDERED)[number][0 | 2]): strin
 
 /** Without a limit, no request is too large. */
 function sizeOf(value: string): number {
-  const mode = MODES.findIndex((each) => each === value);
+  const mode = MODES_BY_STRICTNESS.findIndex((each) => each === value);
   return mode === -1 ? (parseQuantity(value) ?? Infinity) : mode;
 }
 

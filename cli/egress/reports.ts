@@ -5,13 +5,12 @@ import {
   flag,
   nullable,
   number,
-  oneOf,
   optional,
   parseWith,
   withDefault,
   type Field,
 } from '../../core/shapes/field.ts';
-import { grade, severity } from '../../core/shapes/gap.ts';
+import { grade, issues } from '../../core/shapes/gap.ts';
 import { list, object, type TypeOf } from '../../core/shapes/object.ts';
 
 /** The parts of the reports of a sidecar that commands show. Other versions may have other values of closed lists. */
@@ -59,16 +58,16 @@ export interface ShownRow extends TypeOf<typeof row> {}
 
 const rating = { score: number('The score.', { min: 0, max: 100 }), grade };
 const compliant = object('The verdict.', { status: cutText('Its status.'), message: cutText('Its reason.') });
-const issueMembers = {
-  property: cutText('The affected property.'),
-  description: cutText('What was found.'),
-};
 
 const gap = object('A gap report.', {
   ...rating,
   issues: list(
     'The issues.',
-    object('One issue.', { severity: cutText('Its severity.'), ...issueMembers }),
+    object('One issue.', {
+      severity: cutText('Its severity.'),
+      property: cutText('The affected property.'),
+      description: cutText('What was found.'),
+    }),
     MANY,
   ),
   compliant: optional(compliant),
@@ -80,16 +79,7 @@ export interface ShownGap extends TypeOf<typeof gap> {}
 
 const assessment = object('A gap report.', {
   ...rating,
-  issues: list(
-    'The issues.',
-    object('One issue.', {
-      severity,
-      ...issueMembers,
-      recommendation: cutText('How to fix it.'),
-      source: optional(oneOf('Its source.', ['policy', 'llm'])),
-    }),
-    MANY,
-  ),
+  issues,
   evidence: nullable(evidenceReport),
   compliant: nullable(compliant),
 });

@@ -9,7 +9,7 @@ import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
 import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { Condition, ConditionType } from '../shapes/condition.ts';
 import type { Drift } from '../shapes/drift.ts';
-import type { ObservationStatus } from '../shapes/observation.ts';
+import type { ObservationSpec, ObservationStatus } from '../shapes/observation.ts';
 import { staleLimitMs } from '../observation/phase.ts';
 import type { PolicyMode, ReportSource } from '../shapes/values.ts';
 import { present } from '../untrusted/present.ts';
@@ -19,7 +19,7 @@ import { gapRuleOf } from './rule-texts.ts';
 export interface ObservedAgent {
   namespace: string;
   name: string;
-  source: 'sidecar' | 'remote';
+  source: ObservationSpec['source'];
   status: ObservationStatus;
 }
 
@@ -53,8 +53,7 @@ type ReadCondition = Extract<ConditionType, 'Reporting' | 'Injected' | 'Routed' 
 export interface AgentExcerpt {
   namespace: string;
   agentName: string;
-  /** sidecar: a workload of the cluster. remote: registered with the admin key. */
-  source: 'sidecar' | 'remote';
+  source: ObservationSpec['source'];
   /** Conditions that are not True. A condition that is True or was never computed is absent. */
   conditions: Partial<Record<ReadCondition, Omit<Condition, 'type' | 'observedGeneration'>>>;
   /** Live pods without a sidecar, by reason. */

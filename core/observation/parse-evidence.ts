@@ -1,6 +1,6 @@
 import type { HealthReport, Check } from '../shapes/health.ts';
 import { parseHealthReport } from '../health/parse-health-report.ts';
-import type { Verdict } from '../shapes/verdict.ts';
+import { verdict, type Verdict } from '../shapes/verdict.ts';
 import { type ProofWrites } from '../evidence/proof.ts';
 import { PROOF_ORIGINS } from '../shapes/values.ts';
 import { type ProofRecord, sentProof } from '../shapes/proof.ts';
@@ -22,16 +22,12 @@ export function parseReady(value: unknown): { agentName: string; checks: Check[]
   return report === null ? null : { agentName: report.agentName, checks: report.checks };
 }
 
-const STATUSES: readonly unknown[] = ['True', 'False', 'Unknown'];
+const report = object('The response of `GET /gap`.', { compliant: verdict });
 
 /** The verdict in the response of `GET /gap`. A sidecar of an older version has none. */
 export function parseCompliant(value: unknown): Verdict {
-  const found = isRecord(value) ? own(value, 'compliant') : null;
-  if (!isRecord(found)) return NO_VERDICT;
-  const [status, reason, message] = [own(found, 'status'), own(found, 'reason'), own(found, 'message')];
-  return STATUSES.includes(status) && typeof reason === 'string' && typeof message === 'string'
-    ? { status: status as Verdict['status'], reason, message }
-    : NO_VERDICT;
+  const parsed = parseWith(report, value);
+  return parsed.ok ? parsed.value.compliant : NO_VERDICT;
 }
 
 const NO_VERDICT: Verdict = {
