@@ -1,11 +1,8 @@
-import { responseSchemas } from '../core/shapes/response.ts';
 import { eventBatch } from '../core/shapes/events.ts';
 import { openApiDocument, type Access } from '../core/openapi/document.ts';
 import { TEXT } from '../core/untrusted/json-schema.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
 import { COMMON_SCHEMAS } from '../core/openapi/schemas/common.ts';
-import { organisationFinding } from '../core/shapes/organisation.ts';
-import { REPORT_SHAPES } from '../core/openapi/schemas/reports.ts';
 import { SIDECAR_SCHEMAS } from '../core/openapi/schemas/sidecar.ts';
 import { proofSubmission } from '../core/shapes/proof.ts';
 import type { SidecarRoute } from './access.ts';
@@ -47,7 +44,6 @@ export function sidecarDocument(routes: readonly SidecarRoute[], version: string
     },
     schemas: {
       ...COMMON_SCHEMAS,
-      ...responseSchemas([...REPORT_SHAPES, organisationFinding]),
       ...SIDECAR_SCHEMAS,
       EventBatch: eventBatch.schema,
       ProofSubmission: proofSubmission.schema,

@@ -10,12 +10,7 @@ import { drift } from '../shapes/drift.ts';
 import { heartbeatReply } from '../shapes/heartbeat-reply.ts';
 import { instanceStatus } from '../shapes/instance.ts';
 import { shownStatus } from '../shapes/observation.ts';
-import {
-  manifestJudgement,
-  notJudged,
-  organisationFinding,
-  organisationRules,
-} from '../shapes/organisation.ts';
+import { manifestJudgement, notJudged, organisationRules } from '../shapes/organisation.ts';
 import { outcomeCounts } from '../shapes/outcomes.ts';
 import { agentKey } from '../shapes/registration.ts';
 import { responseSchemas } from '../shapes/response.ts';
@@ -23,7 +18,6 @@ import { ruleState } from '../shapes/rule-state.ts';
 import { storedEgress, storedGap, storedHealth, storedUsage } from '../shapes/stored.ts';
 import { ref, type JsonSchema } from '../untrusted/json-schema.ts';
 import { COMMON_SCHEMAS } from './schemas/common.ts';
-import { REPORT_SHAPES } from './schemas/reports.ts';
 import { SIDECAR_SCHEMAS } from './schemas/sidecar.ts';
 
 /** Server-sent events, which no shape describes. */
@@ -40,11 +34,10 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   COMMON_SCHEMAS,
   SIDECAR_SCHEMAS,
   { FleetStream },
-  responseSchemas([...REPORT_SHAPES, outcomeCounts, agentRow, agentSelection, fleetEvent]),
+  responseSchemas([outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
   responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),
-  responseSchemas([organisationFinding, notJudged, sentDirective, manifestJudgement]),
-  responseSchemas([organisationRules, agentOrganisation]),
+  responseSchemas([notJudged, sentDirective, manifestJudgement, organisationRules, agentOrganisation]),
   responseSchemas([coverageReport, coverageGap, coverageKind, ruleState]),
   responseSchemas([storedGap, storedHealth, storedUsage, storedEgress, heartbeatReply, agentKey]),
 ];
