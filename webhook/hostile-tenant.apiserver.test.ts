@@ -125,6 +125,12 @@ const INVALID = 'agent.yaml is not a valid manifest, so the organisation rules c
     ['a tab as indentation', `${GOOD}\ttools: [{name: shell_exec}]\n`, 'tabs are not allowed'],
     ['a key of a prototype', `${GOOD}  __proto__: {tools: [{name: shell_exec}]}\n`, 'unknown key'],
     ['an alias of its own list', `${GOOD}  tools: &t [{name: shell_exec}, *t]\n`, 'contains it'],
+    [
+      // As a message between threads it would have 180 MB, which ends a process of the usual size.
+      'a text that aliases repeat',
+      `${GOOD}  x-a: &a "${'x'.repeat(45_000)}"\n  x-b: [${Array(4_000).fill('*a').join(', ')}]\n`,
+      'more than 1048576 characters after alias expansion',
+    ],
     ['several byte order marks', `\ufeff\ufeff\ufeff${BAD}`, 'unknown key'],
     ['only a comment', comment, 'file is empty'],
     ['a line end that only some parsers know', `${GOOD}\u0085${SHELL}`, 'unknown key'],

@@ -681,6 +681,18 @@ describe('hostile text', () => {
     ]);
   });
 
+  test.each([
+    ['of a text', '"'],
+    ['of a list with a text', '["'],
+    ['of an object with a key', '{"'],
+  ])('aliases %s that expand to too many characters are rejected', (_, open) => {
+    const close = { '"': '"', '["': '"]', '{"': '": 1}' }[open];
+    const spec = `  x-a: &a ${open}${'x'.repeat(50_000)}${close}\n  x-b: [${Array(30).fill('*a').join(', ')}]\n`;
+    expect(problemsOfSpec(spec).map((line) => line.split(' | ')[1])).toEqual([
+      'the document has more than 1048576 characters after alias expansion',
+    ]);
+  });
+
   test('nesting that is too deep is rejected, with brackets and with aliases', () => {
     const brackets = `  x-a: ${'['.repeat(100)}${']'.repeat(100)}\n`;
     expect(problemsOfSpec(brackets)).toEqual(['1:71  | the document is nested deeper than 64 levels']);

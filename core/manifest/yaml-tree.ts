@@ -4,8 +4,10 @@ import type { ManifestProblem } from './manifest.ts';
 import { quoted } from './wording.ts';
 import { syntaxProblems } from './yaml-syntax.ts';
 
-/** Limit after alias expansion. Aliases can expand a small file into a huge value. */
+/** Limits after alias expansion. Aliases can expand a small file into a huge value. */
 const MAX_VALUES = 100_000;
+/** UTF-16 units of keys and scalars. A file without aliases has at most as many. */
+const MAX_LENGTH = 1024 * 1024;
 const MAX_DEPTH = 64;
 
 export type PathToken = string | number;
@@ -22,6 +24,8 @@ export interface Located {
   source?: string;
   /** Number of values including nested ones, with aliases expanded; 1 for a scalar. */
   size: number;
+  /** Length of the texts of all keys and scalars, with aliases expanded. */
+  length: number;
   /** Number of nested levels, with aliases expanded; 0 for a scalar. */
   height: number;
   members?: Map<string, { keyOffset: number; node: Located }>;
@@ -53,9 +57,12 @@ export function readYamlTree(text: string): YamlTree {
   if (syntax.length > 0) return { ok: false, problems: syntax };
   const reader = new TreeReader(place);
   const root = reader.read(document);
-  if (root !== null && root.size <= MAX_VALUES) return { ok: true, root, place, problems: reader.problems };
-  if (root !== null)
-    reader.report(0, '', `the document has more than ${MAX_VALUES} values after alias expansion`);
+  const isSmall = root !== null && root.size <= MAX_VALUES && root.length <= MAX_LENGTH;
+  if (isSmall) return { ok: true, root, place, problems: reader.problems };
+  if (root !== null) {
+    const limit = root.size > MAX_VALUES ? `${MAX_VALUES} values` : `${MAX_LENGTH} characters`;
+    reader.report(0, '', `the document has more than ${limit} after alias expansion`);
+  }
   return { ok: false, problems: reader.problems };
 }
 
@@ -92,7 +99,8 @@ class TreeReader {
   }
 
   #node(node: Node | null, fallbackOffset: number, path: PathToken[]): Located {
-    if (node === null) return { value: null, offset: fallbackOffset, source: '', size: 1, height: 0 };
+    if (node === null)
+      return { value: null, offset: fallbackOffset, source: '', size: 1, length: 0, height: 0 };
     const offset = node.range?.[0] ?? fallbackOffset;
     if (path.length > MAX_DEPTH) throw new TooDeep(offset);
     if (isAlias(node)) return this.#alias(node, offset, path);
@@ -107,7 +115,8 @@ class TreeReader {
     if (isMap(node)) return this.#map(node, offset, path);
     if (isSeq(node)) return this.#list(node, offset, path);
     const scalar = node as Scalar;
-    return { value: scalar.value, offset, source: scalar.source ?? '', size: 1, height: 0 };
+    const source = scalar.source ?? '';
+    return { value: scalar.value, offset, source, size: 1, length: source.length, height: 0 };
   }
 
   #alias(alias: Alias, offset: number, path: PathToken[]): Located {
@@ -118,7 +127,7 @@ class TreeReader {
     }
     const why = target === null ? 'refers to a value that contains it' : 'has no anchor above it';
     this.report(offset, formatPath(path), `the alias ${quoted(`*${alias.source}`)} ${why}`);
-    return { value: null, offset, source: `*${alias.source}`, size: 1, height: 0 };
+    return { value: null, offset, source: `*${alias.source}`, size: 1, length: 0, height: 0 };
   }
 
   #list(list: YAMLSeq, offset: number, path: PathToken[]): Located {
@@ -147,7 +156,9 @@ class TreeReader {
       // Not an assignment: the key may be `__proto__`.
       Object.defineProperty(value, key, { value: node.value, enumerable: true });
     }
-    return { value, offset, members, ...extentOf([...members.values()].map((member) => member.node)) };
+    const extent = extentOf([...members.values()].map((member) => member.node));
+    for (const key of members.keys()) extent.length += key.length;
+    return { value, offset, members, ...extent };
   }
 
   #key(key: Node | null, offset: number, path: PathToken[]): string | null {
@@ -155,7 +166,14 @@ class TreeReader {
       const { anchor } = key;
       const text = typeof key.value === 'string' ? key.value : (key.source ?? '');
       if (anchor !== undefined)
-        this.#anchors.set(anchor, { value: text, offset, source: text, size: 1, height: 0 });
+        this.#anchors.set(anchor, {
+          value: text,
+          offset,
+          source: text,
+          size: 1,
+          length: text.length,
+          height: 0,
+        });
       return text;
     }
     this.report(offset, formatPath(path), 'a key must be a string');
@@ -163,10 +181,14 @@ class TreeReader {
   }
 }
 
-function extentOf(nodes: Located[]): { size: number; height: number } {
-  let [size, height] = [1, 0];
-  for (const node of nodes) [size, height] = [size + node.size, Math.max(height, node.height + 1)];
-  return { size, height };
+function extentOf(nodes: Located[]): Pick<Located, 'size' | 'length' | 'height'> {
+  const extent = { size: 1, length: 0, height: 0 };
+  for (const { size, length, height } of nodes) {
+    extent.size += size;
+    extent.length += length;
+    extent.height = Math.max(extent.height, height + 1);
+  }
+  return extent;
 }
 
 /** The node at a path; undefined if there is none. */
