@@ -9,13 +9,18 @@ import type { ManifestWorker } from '../../runtime/manifest-worker.ts';
 
 /** Bytes of the manifests and their judgements in memory. A sidecar sends a manifest again when it is asked for. */
 const MAX_BYTES = 64 * 1024 * 1024;
+/** Of one manifest, in addition to its text. */
+const ENTRY_BYTES = 500;
+/** Texts with such a character need two bytes for each. */
+const NOT_LATIN = /[^\0-\xff]/;
 /** Tasks that wait, each of which has a manifest of at most 64 KiB. */
 const MAX_WAITING = { waiting: 500, ofOneKey: 100 };
 /** A manifest that took too long is judged again after this time, in milliseconds: the machine may have been busy. */
 const SLOW_MS = 600_000;
 
 interface Known {
-  manifest: Manifest;
+  /** As JSON: objects need seven times the memory of their text. */
+  json: string;
   bytes: number;
   /** By the rules and the subject. */
   judgements: Map<string, Kept>;
@@ -54,7 +59,7 @@ export class Manifests {
     if (known === undefined) return null;
     this.#known.delete(hash);
     this.#known.set(hash, known);
-    return known.manifest;
+    return JSON.parse(known.json) as Manifest;
   }
 
   /** null: it could not be parsed in time. */
@@ -71,8 +76,9 @@ export class Manifests {
       if (parsed === null) return null;
       if (!parsed.ok) return { problems: parsed.problems };
       const { manifest } = parsed;
-      this.#known.set(hash, { manifest, bytes: 0, judgements: new Map() });
-      this.#grow(hash, bytes.length);
+      const json = JSON.stringify(manifest);
+      this.#known.set(hash, { json, bytes: 0, judgements: new Map() });
+      this.#grow(hash, ENTRY_BYTES + json.length * (NOT_LATIN.test(json) ? 2 : 1));
       return { hash, manifest };
     });
   }
