@@ -112,10 +112,30 @@ describe('PUT /api/v1/manifest', () => {
   });
 
   test.each([
-    ['no manifest', 'kind: 1\n', 400],
-    ['nothing', '', 400],
-  ])('rejects %s', async (_, text, status) => {
-    expect(await put(text)).toMatchObject({ status });
+    ['no manifest', 'kind: 1\n'],
+    ['nothing', ''],
+  ])('does not allow %s where a Deny rule applies, and else rejects it', async (_, text) => {
+    const message = expect.stringContaining('is not a valid manifest');
+    expect(await put(text)).toMatchObject({
+      status: 200,
+      body: { allowed: false, findings: [{ rule: 'tools', action: 'Deny', message }] },
+    });
+    policies = [];
+    expect(await put(text)).toMatchObject({ status: 400 });
+  });
+
+  test('does not allow a manifest that takes too long where a Deny rule applies', async () => {
+    const slow = new ManifestWorker();
+    slow.judge = () => Promise.resolve(null);
+    const organisation = new Organisation(RULES, slow);
+    const judged = async (text: string) => {
+      await organisation.remember(Buffer.from(text), sender);
+      return organisation.judgeManifest(AGENT, hashOf(text), { at: new Date(), signal });
+    };
+    expect(await judged(GOOD)).toMatchObject({ allowed: false, findings: [{ rule: 'tools' }] });
+    policies = [policyOf({ rules: FORBIDDEN.spec.rules.slice(1) })];
+    expect(await judged(GOOD)).toMatchObject({ allowed: null });
+    await slow.close();
   });
 
   test('does not allow a manifest of more than 64 KiB where a Deny rule applies', async () => {

@@ -133,8 +133,10 @@ export class Organisation {
     if (directive === null || policies === null || manifest === null) return unknown;
     const subject = { ...about, manifest, observation: null };
     const found = await this.#manifests.judge(manifestHash, policies, { subject, signal });
-    const judgement = found?.judgement ?? null;
-    if (judgement === null) return unknown;
+    if (found === null) return unknown;
+    const { judgement } = found;
+    // Its author decides how long it takes.
+    if (judgement === null) return this.judgeWithout(key, UNJUDGED.tooSlow, at) ?? unknown;
     const { broken, notJudged } = judgement;
     // The namespace of a pod that starts can be so new that its labels are not known.
     const isSelected = policies.every((policy) => selects(policy, about) === 'yes' || !hasDeny(policy));
@@ -145,13 +147,9 @@ export class Organisation {
     };
   }
 
-  /** The judgement of a manifest of so many bytes that it is not read; null: no Deny rule applies to it. */
-  judgeTooLarge(key: AgentKey, bytes: number, at: Date): ManifestJudgement | null {
-    const finding = denialWithout(
-      this.rules.policies() ?? [],
-      this.#about(key, null, at),
-      UNJUDGED.tooLarge(bytes),
-    );
+  /** The judgement of a manifest that cannot be compared with the rules; null: no Deny rule applies to it. */
+  judgeWithout(key: AgentKey, reason: string, at: Date): ManifestJudgement | null {
+    const finding = denialWithout(this.rules.policies() ?? [], this.#about(key, null, at), reason);
     return finding === null ? null : { manifestHash: '', allowed: false, findings: [finding] };
   }
 

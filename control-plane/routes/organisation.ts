@@ -2,7 +2,7 @@ import express, { type NextFunction, type Request, type RequestHandler, type Res
 import type { AgentExcerpt } from '../../core/fleet/excerpt.ts';
 import { policyReportOf } from '../../core/fleet/policy-report.ts';
 import type { RuleSource } from '../../core/organisation/finding.ts';
-import { MAX_JUDGED_BYTES } from '../../core/organisation/gate.ts';
+import { MAX_JUDGED_BYTES, UNJUDGED } from '../../core/organisation/gate.ts';
 import { MAX_BREAKING, MAX_BROKEN, type OrganisationReport } from '../../core/shapes/organisation.ts';
 import { whileWaiting } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
@@ -20,12 +20,12 @@ export function organisationRoutes(context: ControlPlaneContext, live: () => Liv
       method: 'PUT',
       path: '/api/v1/manifest',
       access: 'bearer',
-      summary: `Body: the manifest as YAML, at most 64 KiB. \`{manifestHash, allowed, findings[], notJudged[], organisation}\`: whether the rules of the organisation allow the sender to start with it. \`allowed\` is null while the rules, or the labels of a new namespace, are not known. \`findings\` has at most ${MAX_BROKEN} entries. 400 for a manifest that is not valid. Above 64 KiB: \`allowed\` is false if a Deny rule applies, else 413. 503 with \`Retry-After\` if it cannot be parsed in two seconds, or if too many manifests wait.`,
+      summary: `Body: the manifest as YAML, at most 64 KiB. \`{manifestHash, allowed, findings[], notJudged[], organisation}\`: whether the rules of the organisation allow the sender to start with it. \`allowed\` is null while the rules, or the labels of a new namespace, are not known. \`findings\` has at most ${MAX_BROKEN} entries. If it is not valid, above 64 KiB, or takes too long to compare, \`allowed\` is false where a Deny rule applies; else 400 or 413. 503 with \`Retry-After\` if it cannot be parsed in two seconds, or if too many manifests wait.`,
       operation: {
         id: 'putManifest',
         responses: {
           200: { description: 'The judgement.', schema: 'ManifestJudgement' },
-          400: 'The manifest is not valid; `errors` has its problems.',
+          400: 'The manifest is not valid, and no Deny rule applies; `errors` has its problems.',
           413: 'More than 64 KiB, and no Deny rule applies.',
           503: { description: 'Try again.', headers: { 'Retry-After': 'Seconds to wait.' } },
         },
@@ -62,7 +62,8 @@ function manifestHandlers({ organisation, clock }: ControlPlaneContext): Request
     raw(request, response, (error?: { type?: string; length?: number; received?: number }) => {
       const bytes = error?.type === 'entity.too.large' ? (error.length ?? error.received ?? 0) : 0;
       const { key } = callerOf(response);
-      const judgement = bytes > 0 ? organisation.judgeTooLarge(key, bytes, clock.now()) : null;
+      const reason = UNJUDGED.tooLarge(bytes);
+      const judgement = bytes > 0 ? organisation.judgeWithout(key, reason, clock.now()) : null;
       if (judgement === null) next(error);
       else response.json(judgement);
     });
@@ -77,10 +78,14 @@ function manifestHandlers({ organisation, clock }: ControlPlaneContext): Request
       throw new Problem(503, 'the manifest could not be parsed in 2 seconds, or too many wait; try again', {
         headers: RETRY,
       });
-    if ('problems' in kept)
+    if ('problems' in kept) {
+      // A sidecar of another version may accept it.
+      const judgement = organisation.judgeWithout(key, UNJUDGED.invalid(kept.problems), clock.now());
+      if (judgement !== null) return void response.json(judgement);
       throw new Problem(400, 'the manifest is not valid', {
         extra: { errors: kept.problems.map(({ path, message }) => ({ path, message })) },
       });
+    }
     response.json(await organisation.judgeManifest(key, kept.hash, { at: clock.now(), signal }));
   }
 }
