@@ -77,7 +77,8 @@ Rules with the action \`Warn\` or \`Audit\` prevent nothing at any place. Rules 
   lane to a gateway has the vendors that the manifest declares. A lane to the address of a vendor has only this vendor. Another maker in the
   path counts: \`anthropic/claude\` is not a model of \`openai\`. A pattern without a slash is compared with the id.
 - **Tools**: by the name that the model uses. If it begins with the name of a declared MCP server, the rest is compared as well. A declared
-  pattern such as \`files_*\` must be allowed as a whole, and none of its names may be forbidden.
+  pattern such as \`files_*\` must be allowed as a whole, and none of its names may be forbidden. A tool that the vendor of a model runs has
+  its type, such as \`web_search\`; an MCP server that the vendor calls is \`mcp:<label>\`, whatever its tools are.
 - **Hosts**: in lower case. A declared \`*.example.com\` must be allowed as a whole. Loopback hosts are always allowed. \`10.*\` is for
   addresses, not for names such as \`10.example.com\`. Every host of an address counts. An address whose host cannot be read breaks the
   rule; addresses that are references are listed as not judged. The upstream of a lane must be allowed unless it is the address of a vendor.

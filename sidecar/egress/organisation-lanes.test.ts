@@ -1,5 +1,7 @@
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { OrganisationDirective } from '../../core/shapes/directive.ts';
+import { parseConnectTarget } from '../../core/egress/connect-target.ts';
 import { FAIL_OPEN } from '../../core/egress/fail-modes.ts';
 import { VENDOR_LANES } from '../../core/egress/lane-variables.ts';
 import { parseLanes, type Lane } from '../../core/egress/lanes.ts';
@@ -78,21 +80,27 @@ test('only records it in the mode track', async () => {
 });
 
 /** The manifest is the tenant's own, so it declares whatever its calls need. */
-function violationsOf(
-  lane: string,
-  query: { model?: string; tools?: string[] },
+function policyOf(
   directive: Partial<OrganisationDirective>,
   { provider = 'openai', servers = [] as string[] } = {},
-): readonly string[] {
+): EgressPolicy {
   const manifest = {
     spec: { model: { provider, id: 'gpt-4o' }, mcp: { servers: servers.map((name) => ({ name })) } },
   } as unknown as Manifest;
-  const policy = new EgressPolicy({
+  return new EgressPolicy({
     ...{ mode: 'enforce', failModes: FAIL_OPEN, manifest: () => manifest, memory: new McpMemory() },
     evaluator: { evaluateEgress: () => ({ violations: [], state: 'none' }) },
     directive: () => ({ ...NOTHING, ...directive }),
     totals: () => ({ tokensToday: 0, costTodayUsd: 0 }),
   });
+}
+
+function violationsOf(
+  lane: string,
+  query: { model?: string; tools?: string[] },
+  ...about: Parameters<typeof policyOf>
+): readonly string[] {
+  const policy = policyOf(...about);
   const decision = policy.evaluate({ request_type: 'egress_model_request', ...query }, laneOf(lane));
   if (decision instanceof Promise) throw new Error('the engine is synchronous');
   return decision.violations;
@@ -159,6 +167,33 @@ describe('a tenant whose manifest declares what the calls need', () => {
   ])('can call through %s only an allowed host', (lane, expected) => {
     expect(violationsOf(lane, {}, { hosts: [['*.example.com', '10.*']] })).toEqual(expected);
   });
+
+  test.each<[string, boolean | null]>([
+    ['api.example.com:443', true],
+    ['API.Example.COM.:8443', true],
+    ['10.1.2.3:443', true],
+    ['example.com:443', false],
+    ['api.example.com.evil.org:443', false],
+    ['evil-example.com:443', false],
+    ['api.example.com..:443', true],
+    ['10.evil.org:443', false],
+    ['167772161:443', false],
+    ['0x0a.0.0.1:443', false],
+    ['[::ffff:10.0.0.1]:443', false],
+    ['xn--exmple-4nf.com:443', false],
+    // Not a target of CONNECT.
+    ['api.example.com@evil.org:443', null],
+    ['evil.org#.example.com:443', null],
+    ['evil.org/.example.com:443', null],
+    ['evil.org%2f.example.com:443', null],
+    ['evil.org\u0000.example.com:443', null],
+    ['api.exаmple.com:443', null],
+    ['api。example。com:443', null],
+  ])('can open a tunnel to %j: %s', (text, isAllowed) => {
+    const target = parseConnectTarget(text);
+    const policy = policyOf({ hosts: [['*.example.com', '10.*']] });
+    expect(target === null ? null : policy.isAllowedHost(target.host)).toBe(isAllowed);
+  });
 });
 
 test.each([
@@ -189,3 +224,75 @@ test.each([
   expect(response.status).toBe(status);
   expect(rig.vendor.requests).toHaveLength(mode === 'track' ? 1 : 0);
 });
+
+describe('a forbidden tool that the model calls', () => {
+  const call = { id: 'c1', type: 'function', function: { name: 'shell_exec', arguments: '{}' } };
+  const answer = (message: object) =>
+    JSON.stringify({ ...RESPONSE, choices: [{ index: 0, finish_reason: 'tool_calls', message }] });
+  const chunk = (delta: object) =>
+    `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'gpt-5', choices: [{ index: 0, delta }] })}\n\n`;
+  const streamed = [
+    chunk({ role: 'assistant', content: 'I ' }),
+    chunk({ tool_calls: [{ index: 0, ...call, function: { name: 'shell_exec', arguments: '' } }] }),
+    chunk({ tool_calls: [{ index: 0, function: { arguments: '{"command":"shell_exec"}' } }] }),
+    'data: [DONE]\n\n',
+  ].join('');
+  const plain = { role: 'assistant', content: null, tool_calls: [call] };
+  const custom = {
+    ...plain,
+    tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'shell_exec', input: '' } }],
+  };
+  const old = { role: 'assistant', content: null, function_call: { name: 'shell_exec', arguments: '{}' } };
+
+  test.each<[string, string, string | Buffer, Record<string, string>]>([
+    ['in a response', 'application/json', answer(plain), {}],
+    ['as a custom tool', 'application/json', answer(custom), {}],
+    ['as a function of the first version', 'application/json', answer(old), {}],
+    ['in a stream', 'text/event-stream', streamed, {}],
+    ['in a stream with the line ends of Windows', 'text/event-stream', streamed.replaceAll('\n', '\r\n'), {}],
+    ['in a stream that is called text', 'text/plain', streamed, {}],
+    ['in a compressed stream', 'text/event-stream', gzipSync(streamed), { 'content-encoding': 'gzip' }],
+    ['in a compressed response', 'application/json', gzipSync(answer(plain)), { 'content-encoding': 'gzip' }],
+    ['behind a byte order mark', 'application/json', `\ufeff${answer(plain)}`, {}],
+    ['in a response that is not JSON', 'application/json', `${answer(plain)},`, {}],
+  ])('does not reach the agent %s', async (_, contentType, body, headers) => {
+    const directive = { ...NOTHING, tools: { allowed: [], forbidden: ['shell*'] } };
+    rig = await startEgressRig({ directive, engine: null });
+    rig.vendor.respond = (_seen, response) =>
+      void response.writeHead(200, { 'content-type': contentType, ...headers }).end(body);
+    const isStream = contentType.startsWith('text');
+    const response = await post(rig.port, CHAT, { model: 'gpt-5', messages: [], stream: isStream });
+    expect(rig.vendor.requests).toHaveLength(1);
+    expect(gunzipped(response.bytes)).not.toContain('shell_exec');
+  });
+
+  test.each([
+    ['once', { method: 'tools/call', params: { name: 'shell_exec', arguments: {} } }],
+    [
+      'with an escape',
+      '{"jsonrpc":"2.0","id":1,"method":"tools\\/call","params":{"name":"\\u0073hell_exec"}}',
+    ],
+    ['in another case', '{"jsonrpc":"2.0","id":1,"Method":"tools/call","params":{"name":"shell_exec"}}'],
+    [
+      'with two names',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"shell_exec","Name":"a"}}',
+    ],
+    ['next to others', [{ method: 'ping' }, { method: 'tools/call', params: { name: 'shell_exec' } }]],
+    ['in a body that is not JSON', "{'method': 'tools/call', 'params': {'name': 'shell_exec'}}"],
+  ])('is not sent to an MCP server, %s', async (_, message) => {
+    const directive = { ...NOTHING, tools: { allowed: [], forbidden: ['shell*'] } };
+    rig = await startEgressRig({ directive, engine: null, lanes: 'mcp:files=vendor/mcp' });
+    const whole = (each: object, id = 1) => ({ jsonrpc: '2.0', id, ...each });
+    const body = Array.isArray(message)
+      ? message.map((each, index) => whole(each, index))
+      : typeof message === 'string'
+        ? message
+        : whole(message);
+    await post(rig.port, '/mcp/files', body);
+    expect(rig.vendor.requests).toEqual([]);
+  });
+});
+
+function gunzipped(bytes: Buffer): string {
+  return bytes[0] === 0x1f ? gunzipSync(bytes).toString() : bytes.toString();
+}
