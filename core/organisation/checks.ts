@@ -218,8 +218,8 @@ export const mcpServersOf = ({ spec: { mcp } }: Manifest): ReadonlySet<string> =
 const isHarmless = ({ annotations }: Tool): boolean =>
   annotations?.readOnlyHint === true || annotations?.destructiveHint === false;
 
-/** The name of a host that cannot be read. */
-const UNREADABLE = '';
+/** Instead of the name of a host that cannot be read. */
+const UNREADABLE = '(cannot be read)';
 
 /** Hosts of the manifest by path, without those that follow from the model's vendor, and the paths whose host is not known. */
 export function hostsOf(manifest: Manifest): { hosts: NameAt[]; unknown: string[] } {
