@@ -114,6 +114,17 @@ const OF_MANIFEST: [string, object, object, string[]][] = [
     ['spec.egress.tools[0]: tool mcp__files__delete_all_rows is forbidden by delete_all_*'],
   ],
   [
+    'a start that has the tools of a server',
+    { tools: { forbidden: ['shell*'] } },
+    {
+      mcp: { servers: [{ name: 'files', command: 'files' }] },
+      egress: { tools: ['fi*', 'mcp__*', 'files-*', 'list_*', 'filesystem*'] },
+    },
+    ['fi*', 'mcp__*', 'files-*'].map(
+      (name, index) => `spec.egress.tools[${index}]: tool ${name} is forbidden by shell*`,
+    ),
+  ],
+  [
     'allowed tools',
     { tools: { allowed: ['search*', 'files_*'] } },
     { tools: [tool('search'), tool('refund')], egress: { tools: ['files_read*', 'f*'] } },

@@ -75,10 +75,12 @@ export function toolProblem(
 ): string | null {
   const start = isPattern && name.endsWith('*') ? name.slice(0, -1) : null;
   const names = toolNames(name.toWellFormed(), servers);
+  // A start of the name of a server stands for all its tools.
+  const hasServer = (whole: string): boolean =>
+    [...servers].some((server) => server.startsWith(whole) || `mcp__${server}`.startsWith(whole));
+  const starts = start === null ? [] : [...toolNames(start, servers), ...(hasServer(start) ? [''] : [])];
   const isForbidden = (pattern: string): boolean =>
-    start === null
-      ? matchesAnyOf(pattern, names)
-      : matchesSome(pattern, start) || toolNames(start, servers).some((each) => matchesSome(pattern, each));
+    start === null ? matchesAnyOf(pattern, names) : starts.some((each) => matchesSome(pattern, each));
   const found = forbidden?.find(isForbidden);
   if (found !== undefined) return `tool ${name} is forbidden by ${found}`;
   if (allowed === undefined || allowed.some((pattern) => matchesAnyOf(pattern, names))) return null;
