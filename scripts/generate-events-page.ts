@@ -50,6 +50,11 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     object: `${AGENT}, ${WORKLOAD}`,
     when: 'The condition `ManifestValid` is False. Once per text; the note is the message of the condition.',
   },
+  ManifestChanged: {
+    object: `${AGENT}, ${WORKLOAD}`,
+    type: 'Normal or Warning',
+    when: 'The first instance with another manifest reported. The note has the two hashes, the differences and their weight. Warning unless all differences have the severity LOW. [A changed manifest](../guide/organisation.md#a-changed-manifest)',
+  },
   NotAllowed: {
     object: `${AGENT}, ${WORKLOAD}`,
     when: 'The condition `Allowed` is False. Once per text; the note is the message of the condition.',

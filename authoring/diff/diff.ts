@@ -1,10 +1,10 @@
-import type { Grade } from '../../core/shapes/values.ts';
+import type { DriftSeverity, Grade } from '../../core/shapes/values.ts';
 import { gradeOf } from '../../core/shapes/grade.ts';
 import { isLiteralSecret } from '../../core/manifest/literal-secrets.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { quoted } from '../../core/manifest/wording.ts';
 import { changesBetween, type Change } from './changes.ts';
-import { driftRuleOf, type DriftSeverity } from './drift-rules.ts';
+import { driftRuleOf } from './drift-rules.ts';
 
 /** Result of `platform diff --json`. */
 export interface DiffReport {

@@ -1,9 +1,7 @@
 import { isRecord } from '../../core/untrusted/fields.ts';
+import type { DriftSeverity } from '../../core/shapes/values.ts';
 import { referenceOf } from '../../core/manifest/references.ts';
 import type { Change } from './changes.ts';
-
-export const DRIFT_SEVERITIES = ['HIGH', 'MEDIUM', 'LOW'] as const;
-export type DriftSeverity = (typeof DRIFT_SEVERITIES)[number];
 
 /** How much one kind of change weakens an agent: a row of the table. The first row that applies decides. */
 export interface DriftRule {

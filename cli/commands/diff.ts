@@ -1,7 +1,7 @@
 import { diffManifests, type DiffReport } from '../../authoring/diff/diff.ts';
-import { DRIFT_RULES, type DriftSeverity } from '../../authoring/diff/drift-rules.ts';
+import { DRIFT_RULES } from '../../authoring/diff/drift-rules.ts';
 import { positionsIn } from '../../core/manifest/position.ts';
-import type { Severity } from '../../core/shapes/values.ts';
+import type { DriftSeverity, Severity } from '../../core/shapes/values.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import type { Finding } from '../findings/finding.ts';
 import { FINDING_FORMATS } from '../findings/formats.ts';

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AgentPolicy, RuleSource } from '../../core/organisation/finding.ts';
 import { parsePolicy } from '../../core/organisation/parse-policy.ts';
+import type { ManifestChange } from '../../core/shapes/manifest-change.ts';
 import type { NotJudged, OrganisationStatus } from '../../core/shapes/organisation.ts';
 import { ManifestWorker } from '../../runtime/manifest-worker.ts';
 import { startControlPlaneRig, type ControlPlaneRig } from '../../testing/fleet/control-plane-rig.ts';
@@ -69,6 +70,7 @@ const put = (text: string) =>
 interface Detail {
   status: {
     organisation?: OrganisationStatus;
+    manifestChange?: ManifestChange;
     conditions: { type: string; status: string; reason: string }[];
   };
 }
@@ -321,4 +323,20 @@ test('GET /api/v1/organisation has the number of agents per broken rule', async 
   });
   policies = null;
   expect(await rig.admin('GET', '/organisation')).toMatchObject({ status: 503 });
+});
+
+test('a changed manifest is compared with the one before, if both are known', async () => {
+  policies = [];
+  await put(GOOD);
+  await put(BAD);
+  await beat(GOOD);
+  expect((await beat(BAD)).status.manifestChange).toMatchObject({
+    ...{ from: hashOf(GOOD), to: hashOf(BAD), severity: 'LOW', scoreChange: -3 },
+    summary: 'LOW, -3 points: spec.tools[shell_exec] added; spec.tools[search] removed',
+  });
+  const { summary, ...change } = (await beat('unknown')).status.manifestChange ?? {};
+  expect([change, summary]).toEqual([
+    { at: expect.any(String), from: hashOf(BAD), to: hashOf('unknown') },
+    expect.stringContaining('what changed is not known'),
+  ]);
 });

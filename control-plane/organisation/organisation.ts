@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { diffManifests } from '../../authoring/diff/diff.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
+import type { CompareManifests } from '../../core/observation/manifest-change.ts';
 import { directiveOf } from '../../core/organisation/directive.ts';
 import type { AgentPolicy, RuleSource, Subject } from '../../core/organisation/finding.ts';
 import { denialWithout, UNJUDGED } from '../../core/organisation/gate.ts';
@@ -10,6 +12,7 @@ import type { AgentRules } from '../../core/fleet/agent-organisation.ts';
 import type { HeartbeatReply } from '../../core/shapes/heartbeat-reply.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import type { ManifestJudgement, OrganisationStatus } from '../../core/shapes/organisation.ts';
+import { DRIFT_SEVERITIES } from '../../core/shapes/values.ts';
 import type { ManifestWorker } from '../../runtime/manifest-worker.ts';
 import type { AgentKey } from '../stores/store.ts';
 import { Manifests, type Sender } from './manifests.ts';
@@ -152,6 +155,22 @@ export class Organisation {
     const finding = denialWithout(this.rules.policies() ?? [], this.#about(key, null, at), reason);
     return finding === null ? null : { manifestHash: '', allowed: false, findings: [finding] };
   }
+
+  /** What differs between two manifests; undefined: they are not both known here. */
+  readonly compare: CompareManifests = (from, to) => {
+    const [before, after] = [this.#manifests.get(from), this.#manifests.get(to)];
+    if (before === null || after === null) return undefined;
+    const { changes, netScoreChange } = diffManifests(
+      { name: from, manifest: before },
+      { name: to, manifest: after },
+    );
+    const severities = changes.map(({ severity }) => severity);
+    return {
+      severity: DRIFT_SEVERITIES.find((each) => severities.includes(each)) ?? 'LOW',
+      scoreChange: netScoreChange,
+      descriptions: changes.map(({ description }) => description),
+    };
+  };
 
   /** The rules of an agent and, if it is in memory, its manifest of this hash. */
   rulesOf(key: AgentKey, hash: string | undefined, at: Date): AgentRules {

@@ -72,7 +72,8 @@ export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute
       ...{ at, signal: whileWaiting(response) },
     });
     const { judge } = prepared;
-    const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, judge, at });
+    const { compare } = organisation;
+    const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, judge, compare, at });
     results.add({ result: outcome.kind });
     const reply =
       outcome.kind === 'accepted'

@@ -2,6 +2,7 @@ import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 import type { EgressReport } from '../../core/shapes/egress.ts';
 import type { Grade, Phase, Runtime } from '../../core/shapes/values.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
+import type { CompareManifests } from '../../core/observation/manifest-change.ts';
 import type { ObservationStatus, TokenHash } from '../../core/shapes/observation.ts';
 import type { OrganisationStatus } from '../../core/shapes/organisation.ts';
 import type { ProofSet } from '../../core/evidence/proof-set.ts';
@@ -49,6 +50,8 @@ export interface Arrival extends AgentKey {
   proofs?: ProofSet;
   /** Where the proofs of this agent are written. Default: local. */
   proofWrites?: ProofWrites;
+  /** Compares two manifests. */
+  compare?: CompareManifests;
   /** Compares the agent with the rules of the organisation. */
   judge?: (status: ObservationStatus) => OrganisationStatus | undefined;
   at: Date;

@@ -55,6 +55,15 @@ test.each<[string, Partial<ObservationStatus>, [string, string | null, string | 
   expect(changes).toEqual(expected.map(([kind, from, to]) => ({ at: AT.toISOString(), kind, from, to })));
 });
 
+test('the manifest is the newest one, whichever instance reported last', () => {
+  const manifestChange = { at: '', from: 'one', to: 'two', summary: 'what' };
+  const rolling = { ...BEFORE, manifestChange };
+  expect(changesBetween(BEFORE, { ...rolling, manifestHash: 'one' }, AT)).toEqual([
+    { at: AT.toISOString(), kind: 'manifest', from: 'one', to: 'two', summary: 'what' },
+  ]);
+  expect(changesBetween(rolling, { ...rolling, manifestHash: 'two' }, AT)).toEqual([]);
+});
+
 test('a new agent has no values before its first heartbeat', () => {
   expect(changesBetween(undefined, BEFORE, AT).map(({ kind, from, to }) => [kind, from, to])).toEqual([
     ['phase', null, 'Healthy'],

@@ -1,10 +1,12 @@
 import type { ObservationStatus } from '../shapes/observation.ts';
+import { present } from '../untrusted/present.ts';
 import { CHANGE_KINDS, type ChangeKind, type HistoryChange } from '../shapes/history.ts';
 
 const VALUES: Readonly<Record<ChangeKind, (status: ObservationStatus) => string | undefined>> = {
   phase: ({ phase }) => phase,
   grade: ({ grade }) => grade,
-  manifest: ({ manifestHash }) => manifestHash,
+  // In a rollout, the hash of the last report changes with each report.
+  manifest: ({ manifestChange, manifestHash }) => manifestChange?.to ?? manifestHash,
   version: ({ instances = [], reportedBy }) =>
     instances.find(({ name }) => name === reportedBy)?.sidecarVersion,
   'policy-mode': ({ policyMode }) => policyMode,
@@ -19,6 +21,8 @@ export function changesBetween(
   return CHANGE_KINDS.flatMap((kind) => {
     const from = (before && VALUES[kind](before)) ?? null;
     const to = VALUES[kind](after) ?? null;
-    return from === to ? [] : [{ at: at.toISOString(), kind, from, to }];
+    if (from === to) return [];
+    const summary = kind === 'manifest' ? after.manifestChange?.summary : undefined;
+    return { at: at.toISOString(), kind, from, to, ...present({ summary }) };
   });
 }

@@ -13,6 +13,7 @@ import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
 import type { OrganisationStatus } from '../shapes/organisation.ts';
+import { manifestChangeOf, type CompareManifests } from './manifest-change.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { withSentProofs } from './proofs.ts';
 import { stateOfReport } from './reported-state.ts';
@@ -34,6 +35,8 @@ export interface Sender extends SenderId, ObservationContext {
   proofs?: ProofSet;
   /** `control-plane`: a proved score counts only as far as stored proofs of the control plane explain it. Default: local. */
   proofWrites?: ProofWrites;
+  /** Compares two manifests. Default: what changed is not known. */
+  compare?: CompareManifests;
   /** Compares the agent with the rules of the organisation. Default: the result stays as it is. */
   judge?: (status: ObservationStatus) => OrganisationStatus | undefined;
 }
@@ -91,6 +94,11 @@ export function mergeHeartbeat(
     ...withEnded(next, replaced, at),
     ...withInstance(before, instance, at),
     worst: worstReports(before.worst, heartbeat, at),
+    manifestChange: manifestChangeOf(before, heartbeat, {
+      instance: sender.instance,
+      compare: sender.compare,
+      at,
+    }),
   });
   const shown = isReportToShow(merged, instance, at) ? withReport(merged, heartbeat, instance) : merged;
   const computed = statusOf(shown, at, sender);

@@ -13,6 +13,7 @@ export function isUrgent(before: ObservationStatus | undefined, after: Observati
     before.grade !== after.grade ||
     before.score !== after.score ||
     before.violations !== after.violations ||
+    before.manifestChange?.at !== after.manifestChange?.at ||
     before.proofRevision !== after.proofRevision ||
     statesOf(before) !== statesOf(after) ||
     hasNewInstance(before, after)

@@ -1,5 +1,5 @@
 import { amount, count, score } from './common.ts';
-import { isoTime, named, nullable, number, oneOf, text, type Field } from './field.ts';
+import { isoTime, named, nullable, number, oneOf, optional, text, type Field } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 import { outcomeMembers } from './outcomes.ts';
 import { GRADES, PHASES } from './values.ts';
@@ -38,9 +38,13 @@ export const historyPoint: Field<HistoryPoint> = named('HistoryPoint', pointMemb
 
 const changeMembers = object('A moment at which a value of an agent changed.', {
   at: isoTime('Time of the change.'),
-  kind: oneOf('The value: for `manifest` the hash, for `version` the version of the sidecar.', CHANGE_KINDS),
+  kind: oneOf(
+    'The value: for `manifest` the hash of the newest manifest, for `version` the version of the sidecar.',
+    CHANGE_KINDS,
+  ),
   from: nullable(text('null: there was no value before.')),
   to: nullable(text('null: there is no value any more.')),
+  summary: optional(text('For `manifest`: what changed and its weight, or that it is not known.')),
 });
 export interface HistoryChange extends TypeOf<typeof changeMembers> {}
 export const historyChange: Field<HistoryChange> = named('HistoryChange', changeMembers);

@@ -10,6 +10,7 @@ import { inCrd, integer, isoTime, named, oneOf, optional, text, type Field } fro
 import { issue } from './gap.ts';
 import { checkMembers, healthSummary, type Check } from './health.ts';
 import { briefInstance, instanceStatus, modelCheck, outcomes } from './instance.ts';
+import { manifestChange } from './manifest-change.ts';
 import { list, object, type TypeOf } from './object.ts';
 import { organisationStatus } from './organisation.ts';
 import { proofRecord, tombstone } from './proof.ts';
@@ -222,6 +223,7 @@ const members = object(
     ),
     policyMode: optional(oneOf('How the sidecar handles policy denials.', POLICY_MODES)),
     manifestHash: optional(text('Hash of the manifest of the last report.')),
+    manifestChange: optional(manifestChange),
     agentId: optional(
       text('The id that the control plane assigned to a registered agent. Only for source remote.'),
     ),

@@ -65,6 +65,10 @@ export type ProofOrigin = (typeof PROOF_ORIGINS)[number];
 export const EVIDENCE_TIERS = ['probed', 'observed', 'proved', 'reported', 'none'] as const;
 export type EvidenceTier = (typeof EVIDENCE_TIERS)[number];
 
+/** Severities of the differences between two manifests. */
+export const DRIFT_SEVERITIES = ['HIGH', 'MEDIUM', 'LOW'] as const;
+export type DriftSeverity = (typeof DRIFT_SEVERITIES)[number];
+
 export const ITEM_KINDS = [
   'model',
   'tool',

@@ -85,6 +85,10 @@ describe('changes', () => {
     [change('version', '0.1.0', null), 'Version 0.1.0 → none'],
     [change('policy-mode', 'track', 'enforce'), 'Policy mode track → enforce'],
     [change('manifest', 'sha256:0123456789abcdef', 'fedcba9876543210'), 'Manifest 01234567 → fedcba98'],
+    [
+      { ...change('manifest', 'a', 'b'), summary: 'LOW, -1 points: x added' },
+      'Manifest a → b (LOW, -1 points: x added)',
+    ],
   ])('%j', (each, text) => {
     expect(changeText(each)).toBe(text);
   });

@@ -93,12 +93,13 @@ const NOUNS: Readonly<Record<HistoryChange['kind'], string>> = {
 const HASH_LENGTH = 8;
 
 /** A change as text: `Grade A → B`. */
-export function changeText({ kind, from, to }: HistoryChange): string {
+export function changeText({ kind, from, to, summary }: HistoryChange): string {
   const short = (value: string | null): string => {
     if (value === null) return 'none';
     return kind === 'manifest' ? hashText(value) : value;
   };
-  return from === null ? `${NOUNS[kind]} ${short(to)}` : `${NOUNS[kind]} ${short(from)} → ${short(to)}`;
+  const text = from === null ? `${NOUNS[kind]} ${short(to)}` : `${NOUNS[kind]} ${short(from)} → ${short(to)}`;
+  return summary === undefined ? text : `${text} (${summary})`;
 }
 
 /** The start of a hash, without its algorithm. */

@@ -480,6 +480,31 @@ describe('Events about an observation', () => {
     for (const { type, reason, note } of notes) expect(`${type} ${reason} ${note}`).toBe(expected);
   });
 
+  test.each([
+    ['LOW', 'Normal'],
+    ['MEDIUM', 'Warning'],
+    [undefined, 'Warning'],
+  ] as const)('tell a changed manifest of severity %s once, on both objects', (severity, type) => {
+    const changed = (at: string): AgentObservation => ({
+      ...injected('True'),
+      status: {
+        phase: 'Pending',
+        manifestChange: {
+          ...{ at, from: 'a'.repeat(64), to: 'b'.repeat(64), summary: 's' },
+          ...(severity && { severity }),
+        },
+      },
+    });
+    const notes = notesOf({ ...injected('True'), status: { phase: 'Pending' } }, changed('t1'));
+    expect(notes.map(({ regarding }) => regarding.kind)).toEqual(['AgentObservation', 'Deployment']);
+    for (const each of notes)
+      expect(`${each.type} ${each.reason} ${each.note}`).toBe(
+        `${type} ManifestChanged manifest aaaaaaaaaaaa… became bbbbbbbbbbbb…: s`,
+      );
+    expect(notesOf(changed('t1'), changed('t1'))).toEqual([]);
+    expect(notesOf(changed('t1'), changed('t2'))).toHaveLength(2);
+  });
+
   test('warn of a sidecar without enough memory once, whatever the number of pods', () => {
     const killed = (message: string) => judged('SidecarFits', ['False', 'OutOfMemory', message]);
     const before = judged('SidecarFits', ['True', 'SidecarFits', 'm']);

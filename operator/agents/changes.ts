@@ -28,12 +28,15 @@ export function notesOf(before: AgentObservation, after: AgentObservation): Even
       { ...note, regarding: regarding(after) },
       ...ownerNotes(after, { ...note, reason: `Agent${note.reason}` }),
     ]);
+  const manifest = manifestNotes(before, after);
   const occurrence = `${after.metadata.uid}/${after.metadata.resourceVersion}`;
-  return [...ofBoth, ...injectionNotes(before, after), ...warningNotes(before, after)].map((note) => ({
-    series: note.note,
-    ...note,
-    occurrence,
-  }));
+  return [...ofBoth, ...manifest, ...injectionNotes(before, after), ...warningNotes(before, after)].map(
+    (note) => ({
+      series: note.note,
+      ...note,
+      occurrence,
+    }),
+  );
 }
 
 /** The injection state, for the owner. The condition message contains what is missing and an example. */
@@ -155,6 +158,20 @@ function gradeNote(before: AgentObservation, after: AgentObservation): Note | nu
       `, score ${after.status?.score ?? '(none)'}${issues}`,
     ),
   };
+}
+
+/** Normal only if it is known that nothing important changed. */
+function manifestNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
+  const change = after.status?.manifestChange;
+  if (change === undefined || change.at === before.status?.manifestChange?.at) return [];
+  const [from, to] = [change.from, change.to].map((hash) => `${hash.slice(0, 12)}…`);
+  const note: Note = {
+    type: change.severity === 'LOW' ? 'Normal' : 'Warning',
+    action: 'ReadManifest',
+    reason: 'ManifestChanged',
+    note: `manifest ${from} became ${to}: ${change.summary}`,
+  };
+  return [{ ...note, regarding: regarding(after) }, ...ownerNotes(after, note)];
 }
 
 /** Emits Events for a new AgentObservation and for the injection state of its workload. */

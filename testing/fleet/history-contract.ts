@@ -74,7 +74,8 @@ export function historyContract(name: string, open: () => Promise<HistoryHarness
       (await history().agent({ ...key, step, ...range })).points;
     const changesOf = async (key: AgentKey, range = ALL): Promise<string[]> =>
       (await history().agent({ ...key, step: 'hour', ...range })).changes.map(
-        ({ at, kind, from, to }) => `${at} ${kind}: ${from} -> ${to}`,
+        ({ at, kind, from, to, summary }) =>
+          `${at} ${kind}: ${from} -> ${to}${summary === undefined ? '' : ` (${summary})`}`,
       );
     const range = (from: string, to: string) => ({ from: new Date(from), to: new Date(to) });
 
@@ -342,7 +343,7 @@ export function historyContract(name: string, open: () => Promise<HistoryHarness
           `${startedAt} manifest: null -> one`,
           `${startedAt} version: null -> 0.1.0`,
           '2026-03-01T10:00:30.000Z grade: A -> B',
-          '2026-03-01T10:00:30.000Z manifest: one -> two',
+          '2026-03-01T10:00:30.000Z manifest: one -> two (what changed is not known, because the control plane does not have both manifests)',
           '2026-03-01T10:00:30.000Z policy-mode: null -> track',
           '2026-03-01T10:02:31.000Z phase: Healthy -> Unknown',
         ]);

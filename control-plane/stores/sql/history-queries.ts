@@ -2,6 +2,7 @@ import { GRADES, type Grade, type Phase } from '../../../core/shapes/values.ts';
 import { gradeOf, minimumScoreOf } from '../../../core/shapes/grade.ts';
 import type { ChangeKind, FleetPoint, HistoryChange, HistoryPoint } from '../../../core/shapes/history.ts';
 import { DAY_MS, startOf, STEP_MS } from '../../../core/fleet/steps.ts';
+import { present } from '../../../core/untrusted/present.ts';
 import type { AgentHistoryQuery, FleetHistoryQuery } from '../history.ts';
 import type { AgentKey } from '../store.ts';
 import type { Row, SqlDatabase, SqlSession } from './sql-database.ts';
@@ -20,7 +21,7 @@ const HEARTBEATS = `
   ORDER BY received_at, id`;
 
 const CHANGES = `
-  SELECT at, kind, from_value, to_value FROM changes
+  SELECT at, kind, from_value, to_value, summary FROM changes
   WHERE namespace = $1 AND name = $2 AND at >= $3 AND at < $4 ORDER BY at, id`;
 
 /** The points and changes of one agent, oldest first. */
@@ -74,6 +75,7 @@ function changeOfRow(row: Row): HistoryChange {
     kind: row['kind'] as ChangeKind,
     from: row['from_value'] as string | null,
     to: row['to_value'] as string | null,
+    ...present({ summary: row['summary'] as string | null }),
   };
 }
 

@@ -44,6 +44,8 @@ export const HISTORY_TABLES = `
     kind       TEXT NOT NULL,
     from_value TEXT,
     to_value   TEXT,
+    -- What changed, for a manifest.
+    summary    TEXT,
     FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
   );
   CREATE INDEX changes_by_agent ON changes (namespace, name, id);
@@ -102,7 +104,7 @@ const ADD_TO_ROLLUPS = `
     not_evaluated = rollups.not_evaluated + excluded.not_evaluated`;
 
 const ADD_CHANGE = `
-  INSERT INTO changes (namespace, name, at, kind, from_value, to_value) VALUES ($1, $2, $3, $4, $5, $6)`;
+  INSERT INTO changes (namespace, name, at, kind, from_value, to_value, summary) VALUES ($1, $2, $3, $4, $5, $6, $7)`;
 
 /** Maximum number of stored changes of an agent. */
 const MAX_CHANGES = 200;
@@ -119,8 +121,8 @@ export async function recordHistory(session: SqlSession, change: StatusChange): 
   const { key, before, after, point, at } = change;
   const { namespace, name } = key;
   const changes = changesBetween(before, after, at);
-  const writes = changes.map(({ kind, from, to }) =>
-    session.run(ADD_CHANGE, namespace, name, at.getTime(), kind, from, to),
+  const writes = changes.map(({ kind, from, to, summary = null }) =>
+    session.run(ADD_CHANGE, namespace, name, at.getTime(), kind, from, to, summary),
   );
   if (changes.length > 0) writes.push(session.run(TRIM_CHANGES, namespace, name));
   if (point !== null) writes.push(addToRollups(session, key, point));
