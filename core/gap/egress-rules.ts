@@ -16,10 +16,13 @@ const MAX_NAMED = 5;
 const USE_LANE =
   'Send the calls through the lane: let the client read the base URL from its variable, and remove a base URL from the code. Declare a host in spec.egress.hosts if the pod must connect to it directly.';
 
+/** Start of the property of the issues about tools that the manifest does not declare. */
+export const UNDECLARED_TOOL = 'tools.undeclared.';
+
 /** Rows about the agent's own calls and connections, as lanes, census and the agent's own reports show them. */
 export const EGRESS_GAP_RULES: readonly GapRule[] = [
   {
-    property: 'tools.undeclared.<name>',
+    property: `${UNDECLARED_TOOL}<name>`,
     title: 'Undeclared tool observed or reported',
     recommendation: 'Declare the tool in spec.tools or spec.egress.tools, or remove it from the agent.',
     when: {
@@ -34,7 +37,7 @@ export const EGRESS_GAP_RULES: readonly GapRule[] = [
         const seen = isOnWire ? usesOf(input, name) : 'reported by the agent';
         return {
           ...contradiction(isOnWire ? 'tool on the wire' : 'tool in a report'),
-          property: `tools.undeclared.${name}`,
+          property: `${UNDECLARED_TOOL}${name}`,
           description: isOnWire
             ? `The egress lanes observed the tool ${name}, which the manifest does not declare: ${seen}.`
             : `The agent reports calls of the tool ${name}, which the manifest does not declare.`,

@@ -81,6 +81,14 @@ export const COMPLIANT: readonly ConditionRow[] = [
   },
   {
     status: 'Unknown',
+    reason: 'NothingDeclared',
+    when: 'requests of an instance use tools, and its manifest declares no tool and no guardrail, and the agent has no unexpired proof of the control plane',
+    holds: ({ live }) => live.some(({ nothingDeclared }) => nothingDeclared === true),
+    message: () =>
+      'declare tools and guardrails in the manifest: requests use tools, the manifest declares none, and there is no proof',
+  },
+  {
+    status: 'Unknown',
     reason: 'NotShown',
     when: 'an instance has less evidence than 50 % (or the annotation `platform.io/compliant-evidence`) without local proofs',
     holds: ({ live, compliantEvidence }) =>

@@ -159,6 +159,12 @@ const ROWS: [ConditionType, string, string, ConditionInput][] = [
     inputOf({ score: 74, live: [live(), live({ policyState: 'unreachable' })] }),
   ],
   ['Compliant', 'Unknown', 'LocalProofsUnknown', inputOf({ score: 75, worstCaseScore: 70 })],
+  [
+    'Compliant',
+    'Unknown',
+    'NothingDeclared',
+    inputOf({ compliantEvidence: 51, live: [live(), live({ nothingDeclared: true })] }),
+  ],
   ['Compliant', 'Unknown', 'NotShown', inputOf({ compliantEvidence: 51 })],
   [
     'Compliant',

@@ -236,7 +236,7 @@ export const CONDITIONS: readonly ConditionTable<ConditionInput>[] = [
   {
     type: 'Compliant',
     meaning:
-      'no broken Deny rule of the organisation, grade A or B, no critical issue in the last 24 hours, no policy denial in the window, no invalid health report of the agent, no unreachable policy engine, and evidence for at least half of the declared items',
+      'no broken Deny rule of the organisation, grade A or B, no critical issue in the last 24 hours, no policy denial in the window, no invalid health report of the agent, no unreachable policy engine, no use of tools with a manifest that declares nothing about them, and evidence for at least half of the declared items',
     rows: [UNREPORTED, ...COMPLIANT],
   },
 ];

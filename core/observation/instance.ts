@@ -1,4 +1,5 @@
 import type { CheckStatus } from '../facts/check.ts';
+import { UNDECLARED_TOOL } from '../gap/egress-rules.ts';
 import { isVerified } from '../gap/gap.ts';
 import { EVALUATED, EVALUATED_PROOF } from '../gap/manifest-rules.ts';
 import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
@@ -75,6 +76,7 @@ export function instanceOf(
     violations: new Set([...denials, ...denied]).size,
     criticalIssues: issues.filter((issue) => issue.severity === 'critical').length,
     ...stateOfInstance(heartbeat),
+    nothingDeclared: isNothingDeclared(heartbeat, { at, proofs }) || undefined,
     reporterInvalid: issues.some(({ property }) => property === REPORTER_INVALID) || undefined,
     agentReachable: agentReachable(heartbeat),
     modelStatus: modelCheck(heartbeat)?.status,
@@ -82,6 +84,14 @@ export function instanceOf(
     outcomes: heartbeat.outcomes,
     deniedInWindow: Math.max(0, (heartbeat.outcomes?.deny ?? 0) - (before?.outcomes?.deny ?? 0)),
   });
+}
+
+/** Whether requests use tools, and the manifest has nothing to compare them with. An agent can add local proofs itself. */
+function isNothingDeclared({ evidence, gap }: Heartbeat, { at, proofs }: Receipt): boolean {
+  const declared = evidence?.items.some(({ kind }) => kind === 'tool' || kind === 'guardrail') ?? true;
+  const proved = proofs.some((proof) => proof.origin === 'control-plane' && !hasExpired(proof, at));
+  if (declared || proved) return false;
+  return gap.issues.some((issue) => isVerified(issue) && issue.property.startsWith(UNDECLARED_TOOL));
 }
 
 /** The check of the model that the heartbeat declares, or the first model check if no model is declared. */

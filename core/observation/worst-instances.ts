@@ -45,6 +45,7 @@ const CRITERIA: readonly Badness[] = [
   ({ violations }) => violations,
   ({ criticalIssues }) => criticalIssues,
   ({ deniedInWindow }) => deniedInWindow,
+  ({ nothingDeclared }) => asNumber(nothingDeclared === true),
   ({ reporterInvalid }) => asNumber(reporterInvalid === true),
   ({ agentReachable }) => asNumber(agentReachable === false),
   ({ agentReachable }) => asNumber(agentReachable === undefined),

@@ -92,6 +92,12 @@ const members = object('One pod or remote process that reports for this agent.',
       proved: score('Proved score.'),
     }),
   ),
+  nothingDeclared: optional(
+    oneOf(
+      'True if its requests use tools, and its manifest declares no tool and no guardrail, and the agent has no proof of the control plane.',
+      [true],
+    ),
+  ),
   reporterInvalid: optional(oneOf('True if its last gap report has the issue reporter.invalid.', [true])),
   agentReachable: optional(
     flag("Whether the sidecar can connect to the agent's port. Absent while unknown."),
