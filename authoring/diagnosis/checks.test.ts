@@ -67,14 +67,19 @@ const mistake = (key: string, change: Partial<AnnotationMistake> = {}) =>
     },
   ]);
 
-/** The observation of the agent chat, which reports a manifest. */
+const instance = (name: string, manifestHash: string) => ({
+  ...{ name, manifestHash, seq: 1, phase: 'Healthy' as const, score: 100, intervalSeconds: 30 },
+  ...{ startedAt: '2026-01-31T00:00:00Z', lastHeartbeat: '2026-01-31T23:59:00Z', day: '2026-01-31' },
+  ...{ tokensToday: 0, costTodayUsd: 0, violations: 0, criticalIssues: 0, deniedInWindow: 0 },
+});
+
+/** The observation of the agent chat, of which one pod reports a manifest, and a newer one the manifest of the ConfigMap. */
 const reporting = (manifestHash: string, change: Partial<AgentObservation['spec']> = {}) => {
   const { status, ...rest } = observation('Routed', 'True', 'ThroughSidecar', '');
   const agentRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'chat' };
   const reported = {
-    manifestHash,
-    lastChecked: '2026-01-31T23:59:00Z',
-    reportedBy: 'chat-1',
+    ...{ manifestHash: 'a'.repeat(64), reportedBy: 'chat-0' },
+    instances: [instance('chat-0', 'a'.repeat(64)), instance('chat-1', manifestHash)],
   };
   return {
     ...rest,

@@ -43,7 +43,7 @@ export const WORKLOAD_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'manifest-stale',
     severity: 'error',
-    when: 'an agent reports another manifest than its ConfigMap has had for three minutes. The kubelet never updates an immutable ConfigMap in a running pod, even if the ConfigMap was deleted and created again',
+    when: 'a pod of an agent reports another manifest than its ConfigMap has had for three minutes. The kubelet never updates an immutable ConfigMap in a running pod, even if the ConfigMap was deleted and created again',
     remediation: 'Replace the pods: `kubectl rollout restart`.',
     evaluate: ({ observations, ...facts }) =>
       observations.known
@@ -218,12 +218,15 @@ function staleManifest(
     ({ metadata, spec }) =>
       metadata.namespace === namespace && spec.agentRef?.kind === kind && spec.agentRef.name === name,
   );
-  const { manifestHash, lastChecked, reportedBy = '' } = own?.status ?? {};
-  if (manifestHash === undefined || lastChecked === undefined || manifestHash === found.hash) return null;
-  if (Date.parse(lastChecked) - found.changedAt.getTime() < STALE_MS) return null;
+  // Each instance, because the report that is shown may be of a newer pod.
+  const stale = own?.status?.instances?.find(
+    ({ manifestHash = found.hash, lastHeartbeat }) =>
+      manifestHash !== found.hash && Date.parse(lastHeartbeat) - found.changedAt.getTime() >= STALE_MS,
+  );
+  if (stale === undefined) return null;
   return ofWorkload(
     workload,
-    `pod ${reportedBy} does not run the manifest in ConfigMap ${configMap}: it reports the SHA-256 ${manifestHash.slice(0, 12)}…, the ConfigMap has ${found.hash.slice(0, 12)}…`,
+    `pod ${stale.name} does not run the manifest in ConfigMap ${configMap}: it reports the SHA-256 ${stale.manifestHash?.slice(0, 12)}…, the ConfigMap has ${found.hash.slice(0, 12)}…`,
     kind === 'Pod' || isReplacedByRestart(kind)
       ? replaceCommand({
           namespace,

@@ -404,8 +404,15 @@ const configMapOf = (agent: string): Body => ({
     /** The manifest that an agent reports. In the future, so that its ConfigMap did not change a moment ago. */
     const reports = (name: string, text: string) =>
       status(['ao', name], {
-        ...{ phase: 'Healthy', reportedBy: `${name}-1`, manifestHash: hashOf(text) },
-        lastChecked: new Date(Date.now() + 600_000).toISOString(),
+        phase: 'Healthy',
+        instances: [
+          {
+            ...{ name: `${name}-1`, manifestHash: hashOf(text), seq: 1, phase: 'Healthy', score: 100 },
+            ...{ startedAt: '2026-01-01T00:00:00Z', intervalSeconds: 30, day: '2026-01-01' },
+            ...{ tokensToday: 0, costTodayUsd: 0, violations: 0, criticalIssues: 0, deniedInWindow: 0 },
+            lastHeartbeat: new Date(Date.now() + 600_000).toISOString(),
+          },
+        ],
       });
     const ended = {
       ...{ startTime: '2026-01-01T00:00:00Z', completionTime: '2026-01-01T00:01:00Z', succeeded: 1 },
