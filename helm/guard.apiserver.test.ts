@@ -55,6 +55,7 @@ const LANES: EgressPlan = {
   connect: 'log',
   census: true,
 };
+const PINNED = 'a1'.repeat(32);
 const GENUINE = buildSidecar(PLAN, agent, [], SETTINGS);
 const VOLUMES = buildVolumes(PLAN, SETTINGS);
 const ENV = Object.fromEntries((GENUINE.env ?? []).map(({ name, value }) => [name, value]));
@@ -218,6 +219,13 @@ const CONTROL_PLANE = 'agent-compliance-control-plane';
       ),
     ],
     [
+      'names its only manifest',
+      opted(
+        { initContainers: [sidecar({ env: [...envOf(), { name: 'MANIFEST_SHA256', value: PINNED }] })] },
+        { 'platform.io/manifest-sha256': PINNED },
+      ),
+    ],
+    [
       'has no census in its sidecar',
       opted(
         { initContainers: [sidecar({ env: envOf({ CENSUS: undefined }) })] },
@@ -360,6 +368,7 @@ const CONTROL_PLANE = 'agent-compliance-control-plane';
           ['EGRESS_CA_FILE', '/manifest/ca.pem'],
           ['EGRESS_NOT_REWRITTEN', 'openai'],
           ['CENSUS', 'off'],
+          ['MANIFEST_SHA256', PINNED.toUpperCase()],
         ].map(([name = '', value = '']): [string, Spec] => [
           `has ${name}=${value}`,
           { env: envOf({ [name]: value }) },

@@ -1003,6 +1003,14 @@ const template = (agent: string, extra: object = {}) => ({
     await until('the Event', async () => (await eventsOn('Deployment')).includes('Warning NotAllowed'));
   });
 
+  test('emits an Event for a changed manifest', async () => {
+    await deploy('x');
+    await settled('x');
+    const manifestChange = { at: '2026-11-28T12:00:00.000Z', from: 'a', to: 'b', summary: 'what changed' };
+    await patchStatus(AGENT_OBSERVATIONS, 'x', { manifestChange: { ...manifestChange, severity: 'LOW' } });
+    await until('the Event', async () => (await eventsOn('Deployment')).includes('Normal ManifestChanged'));
+  });
+
   test('uses all of its permissions and no others', () => {
     const { used, decisions } = audit.of('operator');
     expect(decisions).toEqual(['allow']);
