@@ -164,33 +164,33 @@ class EventSender:
         return None
 
     def _post(self, request_id: str | None, events: list[tuple[bytes, bool]], body: bytes) -> None:
-        answer: int | str
+        result: int | str
         try:
-            answer = post_json(self._url, body, timeout=self._timeout).status
+            result = post_json(self._url, body, timeout=self._timeout).status
         except Exception as error:
             # The agent must not depend on the sidecar.
-            answer = describe(error)
-        again = [event for event in events if event[1]] if answer == 202 and request_id is not None else []
+            result = describe(error)
+        again = [event for event in events if event[1]] if result == 202 and request_id is not None else []
         with self._changed:
-            is_new = self._settle(len(events) - len(again), answer)
+            is_new = self._settle(len(events) - len(again), result)
         if is_new:
-            reason = f"status {answer}" if isinstance(answer, int) else answer
+            reason = f"status {result}" if isinstance(result, int) else result
             warn("failed to deliver events, events dropped", url=origin_of(self._url), reason=reason)
         with self._changed:
             self._in_flight -= len(events)
             self._enqueue(None, again)
             self._changed.notify_all()
 
-    def _settle(self, count: int, answer: int | str) -> bool:
+    def _settle(self, count: int, result: int | str) -> bool:
         """Counts a batch. True: log a warning, which there is once per outage and once per status."""
-        if answer in (200, 202):
+        if result in (200, 202):
             self._delivered += count
             self._is_failing = False
             return False
         self._dropped += count
-        if isinstance(answer, int) and answer < 500:
-            is_new = answer not in self._logged_statuses
-            self._logged_statuses.add(answer)
+        if isinstance(result, int) and result < 500:
+            is_new = result not in self._logged_statuses
+            self._logged_statuses.add(result)
             return is_new
         is_new, self._is_failing = not self._is_failing, True
         return is_new

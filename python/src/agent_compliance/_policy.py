@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Manifest = dict[str, Any]
     # Denials, or the reason why there is no decision and whether the engine failed.
-    Answer = tuple[list[str], None, bool] | tuple[None, str, bool]
+    Result = tuple[list[str], None, bool] | tuple[None, str, bool]
 
 _MAX_FAILURES = 5
 _PAUSE_SECONDS = 5.0
@@ -123,18 +123,18 @@ class _Engine:
         self._next = 0.0
         self._once = OnceEach()
 
-    def evaluate(self, document: dict[str, Any]) -> Answer:
+    def evaluate(self, document: dict[str, Any]) -> Result:
         with self.lock:
             now = time.monotonic()
             if self._failures >= _MAX_FAILURES and now < self._next:
                 return None, f"no response {_MAX_FAILURES} times in a row", True
             self._next = now + _PAUSE_SECONDS
-        answer = self._query(document)
+        result = self._query(document)
         with self.lock:
-            self._failures = self._failures + 1 if answer[2] else 0
-        return answer
+            self._failures = self._failures + 1 if result[2] else 0
+        return result
 
-    def _query(self, document: dict[str, Any]) -> Answer:
+    def _query(self, document: dict[str, Any]) -> Result:
         try:
             reply = post_json(self._url, json_bytes({"input": document}), timeout=self._timeout)
         except Exception as error:

@@ -1,6 +1,6 @@
 """Django: `MIDDLEWARE = ["agent_compliance.integrations.django.Middleware", …]`, as the first entry.
 
-Serves the reports of the agent, opens a behavior for each request, and answers 403 for a denial of the policy.
+Serves the reports of the agent, opens a behavior for each request, and returns 403 for a denial of the policy.
 Works under WSGI and ASGI.
 """
 
@@ -36,11 +36,11 @@ class Middleware:
             asgiref.markcoroutinefunction(self)
 
     def __call__(self, request: Any) -> Any:
-        """Answers the request, as a coroutine if the rest of the application is asynchronous."""
+        """Responds to the request, as a coroutine if the rest of the application is asynchronous."""
         reporter = default_reporter()
         reporter.start()
         if self._is_async:
-            return self._answer_async(reporter, request)
+            return self._respond_async(reporter, request)
         path = reporter.route_of(request.path_info, "")
         if path is not None:
             return self._report(reporter.respond(request.method, path))
@@ -48,7 +48,7 @@ class Middleware:
         with RequestScope(behavior, closes=False):
             return self._finished(self._get_response(request), behavior)
 
-    async def _answer_async(self, reporter: Reporter, request: Any) -> Any:
+    async def _respond_async(self, reporter: Reporter, request: Any) -> Any:
         path = reporter.route_of(request.path_info, "")
         if path is not None:
             return self._report(await asyncio.to_thread(reporter.respond, request.method, path))
@@ -57,11 +57,11 @@ class Middleware:
             return self._finished(await self._get_response(request), behavior)
 
     def process_exception(self, _request: Any, error: Exception) -> Any:
-        """Answers 403 for a denial that a view did not handle."""
+        """Returns 403 for a denial that a view did not handle."""
         return self._http.JsonResponse(denial(error), status=403) if isinstance(error, PolicyDenied) else None
 
-    def _report(self, answer: tuple[int, dict[str, str], bytes]) -> Any:
-        status, headers, body = answer
+    def _report(self, report: tuple[int, dict[str, str], bytes]) -> Any:
+        status, headers, body = report
         return self._http.HttpResponse(body, status=status, headers=headers)
 
     def _finished(self, response: Any, behavior: Behavior) -> Any:

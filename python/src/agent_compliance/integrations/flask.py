@@ -1,6 +1,6 @@
 """Flask: `flask.install(app)`.
 
-Serves the reports of the agent, opens a behavior for each request, and answers 403 for a denial of the policy.
+Serves the reports of the agent, opens a behavior for each request, and returns 403 for a denial of the policy.
 """
 
 from __future__ import annotations
