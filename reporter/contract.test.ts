@@ -101,7 +101,7 @@ describe('Check semantics (reporter, run inside the agent process)', () => {
     ],
     ...[500, 502, 503, 529].map((code): [string, string, () => Promise<Check | undefined>, object] => [
       'model:*',
-      `fail on a 5xx answer: ${code}`,
+      `fail on a 5xx response: ${code}`,
       () => {
         api = status(code);
         return checkOf(model);

@@ -516,7 +516,7 @@ describe('SIGTERM', () => {
       started.proxy,
       'GET /frames HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
     );
-    await until(() => idle.text().endsWith('ok') && events.text().includes('data: 1'), 'the answers');
+    await until(() => idle.text().endsWith('ok') && events.text().includes('data: 1'), 'the responses');
     await until(() => frames.text().startsWith('HTTP/1.1 101 '), 'the switch');
     expect(idle.isClosed()).toBe(false);
     started.child.kill('SIGTERM');

@@ -154,7 +154,7 @@ async function askThrough(
   checkBytes(chain, what);
   const entries = (await completed(chain, known.length + front.exchanges.length)).slice(known.length);
   const result = resultOf(form, matrix.vendor, entries);
-  checkTokens(form, result, matrix.vendor, `${what}: entries ${JSON.stringify(entries)}, answer ${response}`);
+  checkTokens(form, result, matrix.vendor, `${what}: entries ${JSON.stringify(entries)}, sent ${response}`);
   chain.recorded.tokens += result.recorded;
   chain.recorded.without += result.callsWithoutUsage;
   return { response, result };

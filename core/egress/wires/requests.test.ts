@@ -113,7 +113,7 @@ const ROWS: readonly Row[] = [
     expected: { toolResults: [] },
   },
   {
-    name: 'results in front of a begun answer',
+    name: 'results in front of a begun response',
     wire: 'chat',
     body: { messages: [...CHAT_HISTORY.slice(0, 3), { role: 'assistant', content: '{' }] },
     expected: { toolResults: [{ callId: 'c0', name: 'earlier' }] },
@@ -397,7 +397,7 @@ describe('the usage of a stream', () => {
       { stream: true, stream_options: { include_usage: true, include_obfuscation: true } },
     ],
     ['was requested by the client', { stream: true, stream_options: { include_usage: true } }, null],
-    ['is not requested for a whole answer', { stream: false }, null],
+    ['is not requested for a whole response', { stream: false }, null],
     ['is not requested with invalid options', { stream: true, stream_options: 1 }, null],
   ])('%s', (_name, body, expected) => {
     const prepared = WIRE_OF.chat.prepare(body);
