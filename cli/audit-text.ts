@@ -9,7 +9,7 @@ import { plural, type Paint } from './table.ts';
 import { verdictLine } from './verdict-line.ts';
 
 /** `sidecar`: address that the evidence comes from; null: no evidence was requested. */
-interface AuditDetails {
+interface Details {
   fixes: readonly Fix[];
   sidecar: string | null;
   /** The verdict about the agent. */
@@ -17,11 +17,7 @@ interface AuditDetails {
 }
 
 /** The audit report as text. It ends with what a reader needs first, because a terminal shows the end. */
-export function auditText(
-  result: AuditResult,
-  { fixes, sidecar, compliant }: AuditDetails,
-  paint: Paint,
-): string {
+export function auditText(result: AuditResult, { fixes, sidecar, compliant }: Details, paint: Paint): string {
   return [
     heading(result, sidecar, paint),
     ...result.packs.map((pack) => packText(pack, result, paint)),

@@ -21,7 +21,7 @@ export function pinProblem({ MANIFEST_SHA256: pin }: SidecarConfig, { hash }: Va
 
 /**
  * Reads the manifest file, and waits while the pod allows only another manifest. Meanwhile there is no proxy and no lane that could use
- * it; the control port answers each request with 503, so that the kubelet does not start the agent.
+ * it; the control port responds to each request with 503, so that the kubelet does not start the agent.
  */
 export async function loadPinned(options: Omit<ManifestOptions, 'signal'>): Promise<LoadedManifest> {
   const { config, logger, clock, stopped } = options;

@@ -1,12 +1,5 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
-import type {
-  FilterOptions,
-  Json,
-  JudgeCall,
-  ModelResponse,
-  ModelRequest,
-  ModelWire,
-} from '../model-wire.ts';
+import type { Json, JudgeCall, ModelResponse, ModelRequest, ModelWire } from '../model-wire.ts';
 import { JudgedCalls, isNoneLeft, NOT_A_CALL, type JudgedCall } from './judged-calls.ts';
 import { callIn, contentWith } from './chat-messages.ts';
 import {
@@ -33,7 +26,7 @@ export const OLLAMA: ModelWire = {
   prepare: () => null,
   readResponse: (body) => read(body, () => 'pass').response,
   strip,
-  createFilter: ({ judge, message }: FilterOptions) => createStreamFilter(new OllamaEditor(judge, message)),
+  createFilter: ({ judge, message }) => createStreamFilter(new OllamaEditor(judge, message)),
   ...OLLAMA_ERRORS,
 };
 
