@@ -35,7 +35,12 @@ interface Address {
 export function fenceTargetsOf(manifest: Manifest): FenceTargets {
   const unresolved: string[] = [];
   const found: Address[] = [];
-  for (const { path, provider } of providersOf(manifest)) {
+  const { provider: main, fallback } = manifest.spec.model;
+  for (const [path, provider] of [
+    ['spec.model.provider', main],
+    ['spec.model.fallback.provider', fallback?.provider],
+  ] as const) {
+    if (provider === undefined) continue;
     const { baseUrl } = modelVendorOf(provider).vendor;
     const address = baseUrl === null ? null : parseAddress(baseUrl);
     if (address === null) unresolved.push(path);
@@ -43,16 +48,13 @@ export function fenceTargetsOf(manifest: Manifest): FenceTargets {
   }
   for (const { path, value, type, port } of addressesOf(manifest)) {
     if (FILE.test(value)) continue;
-    const address = referenceOf(value) === null ? addressIn(value, type) : null;
+    const isReference = referenceOf(value) !== null;
+    const address = isReference ? null : (parseAddress(value, type) ?? parseAddress(value, 'https'));
     if (address === null) unresolved.push(path);
     else found.push({ ...address, ...(port !== undefined && { port }) });
   }
   for (const host of manifest.spec.egress?.hosts ?? []) found.push({ host, port: HTTPS });
   return { targets: targetsOf(found), unresolved };
-}
-
-function addressIn(value: string, type: string | undefined): Address | null {
-  return parseAddress(value, type) ?? parseAddress(value, 'https');
 }
 
 function targetsOf(found: readonly Address[]): FenceTarget[] {
@@ -89,14 +91,4 @@ function keyOf(name: string): string {
 function namespaceIn(name: string): string | null | undefined {
   if (parseIp(name) !== null) return undefined;
   return name.includes('.') ? SERVICE.exec(name)?.[1] : null;
-}
-
-function providersOf({ spec: { model } }: Manifest): { path: string; provider: string }[] {
-  const { fallback } = model;
-  return [
-    { path: 'spec.model.provider', provider: model.provider },
-    ...(fallback === undefined
-      ? []
-      : [{ path: 'spec.model.fallback.provider', provider: fallback.provider }]),
-  ];
 }

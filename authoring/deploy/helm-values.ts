@@ -69,23 +69,14 @@ export function valueRows(
   ];
 }
 
-function row(
-  path: string,
-  value: unknown,
-  summary: string,
-  { schema, shown }: Pick<ValueRow, 'schema' | 'shown'> = {},
-): ValueRow {
-  return {
-    path: path.split('.'),
-    value,
-    summary,
-    ...(schema !== undefined && { schema }),
-    ...(shown !== undefined && { shown }),
-  };
+type Extras = Pick<ValueRow, 'schema' | 'shown'>;
+
+function row(path: string, value: unknown, summary: string, extras: Extras = {}): ValueRow {
+  return { path: path.split('.'), value, summary, ...extras };
 }
 
 export function valuesFile(rows: readonly ValueRow[]): GeneratedFile {
-  const values = tree(rows, { leaf: ({ value }) => value, branch: (members) => members });
+  const values = tree(rows, ({ value }) => value);
   const comments = rows.map(({ path, summary }) => [path, summary] as const);
   return { path: 'helm/values.yaml', content: yamlText(values, { comments }) };
 }
@@ -93,10 +84,9 @@ export function valuesFile(rows: readonly ValueRow[]): GeneratedFile {
 /** Rejects unknown values, so that a misspelt name is not ignored. */
 export function valuesSchemaFile(rows: readonly ValueRow[]): GeneratedFile {
   const branch = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
-  const properties = tree(rows, {
-    leaf: ({ schema, value }) => schema ?? { type: Array.isArray(value) ? 'array' : typeof value },
-    branch,
-  });
+  const leaf = ({ schema, value }: ValueRow): object =>
+    schema ?? { type: Array.isArray(value) ? 'array' : typeof value };
+  const properties = tree(rows, leaf, branch);
   const schema = {
     $schema: 'http://json-schema.org/draft-07/schema#',
     ...branch({ ...properties, global: { type: 'object' } }),
@@ -112,17 +102,17 @@ export function valuesTable(rows: readonly ValueRow[]): string {
   return ['| Value | Default | Purpose |', '| --- | --- | --- |', ...lines].join('\n');
 }
 
-interface Builder {
-  leaf: (row: ValueRow) => unknown;
-  branch: (members: Record<string, unknown>) => unknown;
-}
-
-/** Nests the rows by their paths. */
-function tree(rows: readonly ValueRow[], builder: Builder, depth = 0): Record<string, unknown> {
-  const groups = Map.groupBy(rows, ({ path }) => path[depth] ?? '');
-  const members = [...groups].map(([name, group]): [string, unknown] => {
-    const leaf = group.find(({ path }) => path.length === depth + 1);
-    return [name, leaf ? builder.leaf(leaf) : builder.branch(tree(group, builder, depth + 1))];
-  });
-  return Object.fromEntries(members);
+/** Nests what `leaf` makes of the rows by their paths; `branch` wraps the members of each inner object. */
+function tree(
+  rows: readonly ValueRow[],
+  leaf: (row: ValueRow) => unknown,
+  branch = (members: object): object => members,
+): object {
+  const root: Record<string, unknown> = {};
+  for (const [name, group] of Map.groupBy(rows, ({ path: [first = ''] }) => first)) {
+    const [row] = group;
+    const inner = group.map((each) => ({ ...each, path: each.path.slice(1) }));
+    root[name] = row?.path.length === 1 ? leaf(row) : branch(tree(inner, leaf, branch));
+  }
+  return root;
 }

@@ -1,6 +1,7 @@
 import { yamlText } from './yaml-text.ts';
 import { NAME_LABEL } from '../../core/injection/names.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
+import { present } from '../../core/untrusted/present.ts';
 import { fenceTargetsOf, type FenceTarget } from './fence-targets.ts';
 
 /** `NetworkPolicy` of Kubernetes knows addresses only; `CiliumNetworkPolicy` also knows names. */
@@ -13,7 +14,7 @@ export interface FenceOptions {
   controlPlaneNamespace: string | null;
 }
 
-export interface Fence {
+interface Fence {
   object: Record<string, unknown>;
   /** What the policy does not contain, or allows in addition. One sentence each. */
   notes: string[];
@@ -29,31 +30,21 @@ const PRIVATE_IPV6_NETWORKS = ['fc00::/7', 'fe80::/10'];
 /** A policy that restricts the connections of an agent's pods, the sidecar included, to what the manifest declares. */
 export function fenceOf(kind: FenceKind, manifest: Manifest, options: FenceOptions): Fence {
   const { targets, unresolved } = fenceTargetsOf(manifest);
-  const { controlPlaneNamespace } = options;
-  const all: FenceTarget[] =
-    controlPlaneNamespace === null
-      ? targets
-      : [
-          ...withoutService(targets, controlPlaneNamespace),
-          { kind: 'service', namespace: controlPlaneNamespace },
-        ];
-  const build = kind === 'NetworkPolicy' ? networkPolicyRules : ciliumRules;
+  const { namespace, controlPlaneNamespace } = options;
+  const all = controlPlaneNamespace === null ? targets : withService(targets, controlPlaneNamespace);
   const { name } = manifest.metadata;
-  const { rules, notes } = build(all);
+  const labels = { [NAME_LABEL]: name };
+  const metadata = { name: `${name}-egress`, ...present({ namespace }), labels };
+  const pods = { matchLabels: labels };
+  const isPlain = kind === 'NetworkPolicy';
+  const { rules: egress, notes } = isPlain ? networkPolicyRules(all) : ciliumRules(all);
   return {
     object: {
-      ...(kind === 'NetworkPolicy'
-        ? { apiVersion: 'networking.k8s.io/v1', kind }
-        : { apiVersion: 'cilium.io/v2', kind }),
-      metadata: {
-        name: `${name}-egress`,
-        ...(options.namespace !== undefined && { namespace: options.namespace }),
-        labels: { [NAME_LABEL]: name },
-      },
-      spec:
-        kind === 'NetworkPolicy'
-          ? { podSelector: agentPods(name), policyTypes: ['Egress'], egress: rules }
-          : { endpointSelector: agentPods(name), egress: rules },
+      apiVersion: isPlain ? 'networking.k8s.io/v1' : 'cilium.io/v2',
+      ...{ kind, metadata },
+      spec: isPlain
+        ? { podSelector: pods, policyTypes: ['Egress'], egress }
+        : { endpointSelector: pods, egress },
     },
     notes: [
       ...notes,
@@ -71,10 +62,9 @@ export function fenceText(kind: FenceKind, manifest: Manifest, options: FenceOpt
   return yamlText(object, { heading: [intro, ...notes].join('\n') });
 }
 
-const agentPods = (name: string): object => ({ matchLabels: { [NAME_LABEL]: name } });
-
-function withoutService(targets: readonly FenceTarget[], namespace: string): FenceTarget[] {
-  return targets.filter((target) => target.kind !== 'service' || target.namespace !== namespace);
+function withService(targets: readonly FenceTarget[], namespace: string): FenceTarget[] {
+  const others = targets.filter((target) => target.kind !== 'service' || target.namespace !== namespace);
+  return [...others, { kind: 'service', namespace }];
 }
 
 interface Rules {
@@ -107,16 +97,10 @@ function networkPolicyRules(targets: readonly FenceTarget[]): Rules {
       return [{ to: [{ ipBlock: { cidr: target.cidr } }], ports: tcp(target.ports) }];
     return [];
   });
+  if (names.length === 0) return { rules: [dns, ...others], notes: [] };
   const hosts = names.map(({ name }) => name).join(', ');
-  return {
-    rules: [dns, ...others, ...(names.length > 0 ? [internet] : [])],
-    notes:
-      names.length === 0
-        ? []
-        : [
-            `Allows every public address on port ${ports.join(', ')}: a NetworkPolicy has no names. Needed for ${hosts}.`,
-          ],
-  };
+  const note = `Allows every public address on port ${ports.join(', ')}: a NetworkPolicy has no names. Needed for ${hosts}.`;
+  return { rules: [dns, ...others, internet], notes: [note] };
 }
 
 function inNamespace(namespace: string | null): object {
@@ -139,12 +123,11 @@ function ciliumRules(targets: readonly FenceTarget[]): Rules {
     ],
   };
   const others = targets.map((target): object => {
-    if (target.kind === 'service')
-      return {
-        toEndpoints: [
-          target.namespace === null ? {} : { matchLabels: { [CILIUM_NAMESPACE_LABEL]: target.namespace } },
-        ],
-      };
+    if (target.kind === 'service') {
+      const { namespace } = target;
+      const labels = { matchLabels: { [CILIUM_NAMESPACE_LABEL]: namespace } };
+      return { toEndpoints: [namespace === null ? {} : labels] };
+    }
     const toPorts = [{ ports: target.ports.map((port) => ({ port: String(port), protocol: 'TCP' })) }];
     if (target.kind === 'cidr') return { toCIDR: [target.cidr], toPorts };
     return {

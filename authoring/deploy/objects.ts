@@ -73,15 +73,12 @@ function objectOf(plan: DeployPlan, apiVersion: string, kind: string, name: stri
   return { apiVersion, kind, metadata: { name, labels: selectorOf(plan) } };
 }
 
-export function configMap(plan: DeployPlan, names: ObjectNames): KubeObject {
-  return { ...objectOf(plan, 'v1', 'ConfigMap', names.config), data: configOf(plan) };
+export function configMap(plan: DeployPlan, { config }: ObjectNames): KubeObject {
+  return { ...objectOf(plan, 'v1', 'ConfigMap', config), data: configOf(plan) };
 }
 
-export function manifestConfigMap(plan: DeployPlan, names: ObjectNames): KubeObject {
-  return {
-    ...objectOf(plan, 'v1', 'ConfigMap', names.manifest),
-    data: { 'agent.yaml': plan.manifestText },
-  };
+export function manifestConfigMap(plan: DeployPlan, { manifest }: ObjectNames): KubeObject {
+  return { ...objectOf(plan, 'v1', 'ConfigMap', manifest), data: { 'agent.yaml': plan.manifestText } };
 }
 
 export function secret(plan: DeployPlan, names: ObjectNames): KubeObject {
