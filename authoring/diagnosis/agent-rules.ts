@@ -8,7 +8,7 @@ import { isFenced, isSelected, type EgressFence } from './egress-fence.ts';
 import type { InstalledFacts, PodFacts, WorkloadFacts } from './facts.ts';
 import { REMEDIATIONS } from '../../core/fleet/remediations.ts';
 import { replaceCommand } from './replace-command.ts';
-import { judgedBoth, judging, type CheckRule, type Problem } from './rule.ts';
+import { judgedAll, judging, type CheckRule, type Problem } from './rule.ts';
 import { lacksManifest } from './workload-rules.ts';
 
 /** Checks of the pods that opt in, and of their agents. */
@@ -42,7 +42,7 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'the version or the settings of a sidecar differ from those of the current injector',
     remediation: 'Replace the pod at a convenient time: `kubectl rollout restart`.',
     evaluate: ({ pods, trial }) =>
-      judgedBoth(trial, pods, (today, all) =>
+      judgedAll([trial, pods], (today, all) =>
         today.outcome === 'injected' ? all.flatMap((pod) => outdated(pod, today)) : [],
       ),
   },
@@ -53,7 +53,7 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     remediation:
       'Generate a network policy from the manifest and apply it: `platform generate-egress agent.yaml | kubectl apply -f -`. The network plugin of the cluster must implement network policies.',
     evaluate: ({ pods, fences }) =>
-      judgedBoth(fences, pods, (limits, all) =>
+      judgedAll([fences, pods], (limits, all) =>
         all
           .filter((pod) => pod.hasEgressLane && !isFenced(pod, limits))
           .map((pod) => ({
@@ -69,11 +69,9 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     remediation:
       'Generate the policy again and apply it, or restart the pods so that they get the label `platform.io/agent-name`. The name in the manifest must be the name of the agent. Delete the policy of an agent that does not exist any more.',
     evaluate: ({ pods, fences, workloads }) =>
-      pods.known
-        ? judgedBoth(fences, workloads, (all, owners) =>
-            all.flatMap((fence) => unusedFence(fence, pods.value, owners)),
-          )
-        : { problems: [], unknown: [pods.why] },
+      judgedAll([pods, fences, workloads], (found, all, owners) =>
+        all.flatMap((fence) => unusedFence(fence, found, owners)),
+      ),
   },
   condition('agent-silent', {
     severity: 'error',

@@ -33,13 +33,8 @@ export function annotationMistakesOf(object: unknown): AnnotationMistake[] {
     const mistake =
       (what: AnnotationMistake['what']) =>
       (key: string): AnnotationMistake => ({
-        kind,
-        namespace,
-        name,
-        what,
-        key,
+        ...{ kind, namespace, name, what, key, place },
         meant: meantBy(key),
-        place,
       });
     const isLost = (key: string): boolean => NAMES.includes(key) && !inner.includes(key);
     return [

@@ -53,14 +53,17 @@ export function judging<F, K extends keyof F>(
   return (facts) => judged(facts[name] as Fact<ValueOf<F[K]>>, (value) => judge(value, facts));
 }
 
-/** The problems that `judge` finds in two facts. */
-export function judgedBoth<T, U>(
-  first: Fact<T>,
-  second: Fact<U>,
-  judge: (first: T, second: U) => Judgement,
+type Values<F extends readonly Fact<unknown>[]> = { [K in keyof F]: ValueOf<F[K]> };
+
+/** The problems that `judge` finds in several facts. The first one that is not known is reported as unknown. */
+export function judgedAll<F extends readonly Fact<unknown>[]>(
+  facts: readonly [...F],
+  judge: (...values: Values<F>) => Judgement,
 ): Outcome {
-  if (!first.known) return { problems: [], unknown: [first.why] };
-  return judged(second, (value) => judge(first.value, value));
+  const missing = facts.find(({ known }) => !known);
+  if (missing?.known === false) return { problems: [], unknown: [missing.why] };
+  const values = facts.map((fact) => fact.known && fact.value) as Values<F>;
+  return { problems: [judge(...values) ?? []].flat(), unknown: [] };
 }
 
 /** Merges outcomes; each reason for an unknown result is listed once. */

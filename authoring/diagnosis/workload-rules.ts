@@ -6,7 +6,7 @@ import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { AnnotationMistake } from './annotation-mistakes.ts';
 import type { InstalledFacts, ManifestText, WorkloadFacts } from './facts.ts';
 import { isReplacedByRestart, replaceCommand } from './replace-command.ts';
-import { judged, judgedBoth, mergeOutcomes, type CheckRule, type Outcome, type Problem } from './rule.ts';
+import { judged, judgedAll, mergeOutcomes, type CheckRule, type Outcome, type Problem } from './rule.ts';
 
 /** Checks of the workloads that opt in, or try to. */
 export const WORKLOAD_RULES: readonly CheckRule<InstalledFacts>[] = [
@@ -47,13 +47,7 @@ export const WORKLOAD_RULES: readonly CheckRule<InstalledFacts>[] = [
     remediation: 'Replace the pods: `kubectl rollout restart`.',
     evaluate: ({ observations, ...facts }) =>
       observations.known
-        ? ofManifests(facts, (workload, configMap, found) =>
-            staleManifest(workload, {
-              configMap,
-              found,
-              observations: observations.value,
-            }),
-          )
+        ? ofManifests(facts, (...judged) => staleManifest(observations.value, ...judged))
         : { problems: [], unknown: [observations.why] },
   },
   {
@@ -81,7 +75,7 @@ export const WORKLOAD_RULES: readonly CheckRule<InstalledFacts>[] = [
     remediation:
       'Run the agent in another namespace, or remove the namespace from `webhook.excludedNamespaces`.',
     evaluate: ({ workloads, injector }) =>
-      judgedBoth(injector, workloads, (found, all) =>
+      judgedAll([injector, workloads], (found, all) =>
         all
           .filter(({ namespace }) => found?.excluded.includes(namespace))
           .map((workload) =>
@@ -100,7 +94,7 @@ export const WORKLOAD_RULES: readonly CheckRule<InstalledFacts>[] = [
     remediation:
       'Delete the AgentObservation; the operator then creates that of the workload. If it belongs to a registered or mirrored agent, set another name for the workload with the annotation `platform.io/agent-name`.',
     evaluate: ({ observations, workloads }) =>
-      judgedBoth(observations, workloads, (all, agents) =>
+      judgedAll([observations, workloads], (all, agents) =>
         all.filter(({ spec }) => spec.source === 'remote').flatMap((each) => hiddenBy(each, agents)),
       ),
   },
@@ -110,7 +104,7 @@ function ofMistakes(
   { mistakes, injector }: InstalledFacts,
   isWanted: (mistake: AnnotationMistake) => boolean,
 ): Outcome {
-  return judgedBoth(injector, mistakes, (found, all) =>
+  return judgedAll([injector, mistakes], (found, all) =>
     all
       .filter((each) => isWanted(each) && found?.excluded.includes(each.namespace) !== true)
       .map(({ kind, namespace, name, what, key, meant, place }) => ({
@@ -155,21 +149,15 @@ export function lacksManifest(workload: WorkloadFacts): boolean {
   );
 }
 
-function missingManifest(
-  workload: WorkloadFacts,
-  configMap: string,
-  { state }: ManifestText,
-): Problem | null {
+const missingManifest: JudgeManifest = (workload, configMap, { state }) => {
   if (state !== 'absent' && state !== 'no-key') return null;
   const make = `kubectl create configmap ${configMap} -n ${workload.namespace} --from-file=agent.yaml`;
-  return ofWorkload(
-    workload,
+  const [what, hint] =
     state === 'absent'
-      ? `its ConfigMap ${configMap} does not exist`
-      : `its ConfigMap ${configMap} has no key agent.yaml`,
-    state === 'absent' ? make : `${make} --dry-run=client -o yaml | kubectl apply -f -`,
-  );
-}
+      ? ['does not exist', make]
+      : ['has no key agent.yaml', `${make} --dry-run=client -o yaml | kubectl apply -f -`];
+  return ofWorkload(workload, `its ConfigMap ${configMap} ${what}`, hint);
+};
 
 /** The first problems are enough to find the cause. */
 const MAX_PROBLEMS = 3;
@@ -201,16 +189,8 @@ function problemsOf(found: ManifestText): string[] {
 const STALE_MS = 180_000;
 
 function staleManifest(
-  workload: WorkloadFacts,
-  {
-    configMap,
-    found,
-    observations,
-  }: {
-    configMap: string;
-    found: ManifestText;
-    observations: readonly AgentObservation[];
-  },
+  observations: readonly AgentObservation[],
+  ...[workload, configMap, found]: Parameters<JudgeManifest>
 ): Problem | null {
   if (found.state !== 'there' || problemsOf(found).length > 0) return null;
   const { namespace, kind, name } = workload;
@@ -228,11 +208,7 @@ function staleManifest(
     workload,
     `pod ${stale.name} does not run the manifest in ConfigMap ${configMap}: it reports the SHA-256 ${stale.manifestHash?.slice(0, 12)}…, the ConfigMap has ${found.hash.slice(0, 12)}…`,
     kind === 'Pod' || isReplacedByRestart(kind)
-      ? replaceCommand({
-          namespace,
-          name,
-          owner: kind === 'Pod' ? null : workload,
-        })
+      ? replaceCommand({ namespace, name, owner: kind === 'Pod' ? null : workload })
       : `kubectl delete pods -n ${namespace} -l ${AGENT_LABEL}=${workload.agentName}`,
   );
 }
