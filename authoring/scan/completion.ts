@@ -2,8 +2,8 @@ import { fieldOf, flag, oneOf, parseWith, text, withDefault, type Field } from '
 import { list, object, type TypeOf } from '../../core/shapes/object.ts';
 import type { Code } from './code.ts';
 import { paragraphOf } from './declarations.ts';
-import { MAX_ITEMS, type Draft } from './draft.ts';
-import { HINTS } from './discovery.ts';
+import { MAX_ITEMS, type Draft, type Item } from './draft.ts';
+import { HINTS, type ToolFound } from './discovery.ts';
 import { GUARDRAIL_TYPES } from './rows/guardrails.ts';
 import { placeOf, stringsOf, textOf, type Place } from './source.ts';
 
@@ -118,7 +118,28 @@ class Evidence {
   }
 }
 
-const isNew = { proposed: ['item'] } as const;
+/** The items, and those of the proposals that are not known yet and have evidence. */
+function withNew<T, P>(
+  items: readonly Item<T>[],
+  proposals: Iterable<P>,
+  {
+    isKnown,
+    find,
+    create,
+  }: {
+    isKnown: (item: T, proposal: P) => boolean;
+    find: (proposal: P) => Place | null;
+    create: (proposal: P) => T;
+  },
+): Item<T>[] {
+  const all = [...items];
+  for (const proposal of proposals) {
+    if (all.some((item) => isKnown(item, proposal))) continue;
+    const place = find(proposal);
+    if (place !== null) all.push({ ...create(proposal), places: [place], proposed: ['item'] });
+  }
+  return all;
+}
 
 function addTools(
   tools: Draft['tools'],
@@ -126,16 +147,13 @@ function addTools(
   evidence: Evidence,
 ): Draft['tools'] {
   const byName = new Map(proposals.map((proposal) => [proposal.name, proposal]));
-  const completed = tools.map((tool) => completedTool(tool, byName.get(tool.name)));
-  const added = [...byName.values()].flatMap((proposal): Draft['tools'] => {
-    if (tools.some((tool) => tool.name === proposal.name)) return [];
-    const place = evidence.of(proposal.name, 'any');
-    if (place === null) return [];
-    const none = { kind: 'tool', type: 'function', description: null, module: null, function: null } as const;
-    const tool = { ...none, name: proposal.name, annotations: {}, places: [place], ...isNew };
-    return [completedTool(tool, proposal)];
+  const none = { kind: 'tool', type: 'function', description: null, module: null, function: null } as const;
+  const all = withNew(tools, byName.values(), {
+    isKnown: (tool, proposal) => tool.name === proposal.name,
+    find: (proposal) => evidence.of(proposal.name, 'any'),
+    create: (proposal): ToolFound => ({ ...none, name: proposal.name, annotations: {} }),
   });
-  return [...completed, ...added];
+  return all.map((tool) => completedTool(tool, byName.get(tool.name)));
 }
 
 /** Hints that the code has are kept, one by one. */
@@ -161,20 +179,11 @@ function addGuardrails(
   proposals: Completion['guardrails'],
   evidence: Evidence,
 ): Draft['guardrails'] {
-  const all = [...guardrails];
-  for (const { type, where, function: own } of proposals) {
-    if (all.some((each) => each.type === type && each.where === where)) continue;
-    const place = evidence.of(own, 'any');
-    if (place === null) continue;
-    const members = {
-      kind: 'guardrail',
-      action: null,
-      module: null,
-      function: own,
-    } as const;
-    all.push({ ...members, type, where, places: [place], ...isNew });
-  }
-  return all;
+  return withNew(guardrails, proposals, {
+    isKnown: (known, { type, where }) => known.type === type && known.where === where,
+    find: (proposal) => evidence.of(proposal.function, 'any'),
+    create: (proposal) => ({ kind: 'guardrail', action: null, module: null, ...proposal }),
+  });
 }
 
 /** A proposed model never comes before one that was found. */
@@ -183,16 +192,15 @@ function addModels(
   proposals: Completion['models'],
   evidence: Evidence,
 ): Draft['models'] {
-  const all = [...models];
-  for (const { provider, id } of proposals) {
-    if (all.some((each) => each.id.text === id)) continue;
-    const place = evidence.of(id, 'string');
-    if (place === null) continue;
-    const vendor = /^[a-z][a-z0-9-]{0,40}$/.test(provider) ? provider : null;
-    const members = { kind: 'model', keyVariable: null, temperature: null } as const;
-    all.push({ ...members, provider: vendor, id: { text: id, variable: null }, places: [place], ...isNew });
-  }
-  return all;
+  return withNew(models, proposals, {
+    isKnown: (known, { id }) => known.id.text === id,
+    find: ({ id }) => evidence.of(id, 'string'),
+    create: ({ provider, id }) => ({
+      ...{ kind: 'model', keyVariable: null, temperature: null },
+      provider: /^[a-z][a-z0-9-]{0,40}$/.test(provider) ? provider : null,
+      id: { text: id, variable: null },
+    }),
+  });
 }
 
 function addVariables(
@@ -200,11 +208,9 @@ function addVariables(
   proposals: readonly string[],
   evidence: Evidence,
 ): Draft['variables'] {
-  const all = [...variables];
-  for (const variable of new Set(proposals)) {
-    if (all.some((each) => each.name === variable)) continue;
-    const place = /^[A-Z][A-Z0-9_]*$/.test(variable) ? evidence.of(variable, 'any') : null;
-    if (place !== null) all.push({ name: variable, isOptional: false, places: [place], ...isNew });
-  }
-  return all;
+  return withNew(variables, new Set(proposals), {
+    isKnown: ({ name: known }, variable) => known === variable,
+    find: (variable) => (/^[A-Z][A-Z0-9_]*$/.test(variable) ? evidence.of(variable, 'any') : null),
+    create: (variable) => ({ name: variable, isOptional: false }),
+  });
 }

@@ -19,14 +19,20 @@ export interface ManifestOptions {
   relative: (path: string) => string | null;
 }
 
+/** What the code does not show, as comments. */
+const EXAMPLES = {
+  prompts: 'prompts: { system: $file:prompts/system.md }',
+  tools: 'tools: [{ name: search, description: Finds documents, annotations: { readOnlyHint: true } }]',
+  guardrails:
+    'guardrails: { input: [{ type: prompt-injection, action: block }], output: [{ type: toxicity-filter }] }',
+  observability: 'observability: { tracing: { backend: otel, endpoint: $env:OTEL_EXPORTER_OTLP_ENDPOINT } }',
+} as const;
+const HEAD = 'Written by "platform scan". A comment names the places in the code where a value was found.';
+
 /** The manifest as text: a valid manifest for any draft. */
 export function manifestText(draft: Draft, options: ManifestOptions): string {
   const lines = new YamlLines();
-  lines.comment(
-    0,
-    options.head ??
-      'Written by "platform scan". A comment names the places in the code where a value was found.',
-  );
+  lines.comment(0, options.head ?? HEAD);
   lines.comment(0, 'Commented keys are examples of what the code does not show.');
   lines.add(0, `apiVersion: ${MANIFEST_API_VERSION}`).add(0, `kind: ${MANIFEST_KIND}`);
   metadataSection(lines, draft, options);
@@ -71,23 +77,14 @@ function promptsSection(lines: YamlLines, { prompts }: Draft, { relative }: Mani
     return path === null || referenceMistake(`$file:${path}`) !== null ? [] : [{ ...prompt, path }];
   });
   const system = files.find(({ path }) => /system/i.test(path)) ?? files[0];
-  if (system === undefined) {
-    lines.comment(1, 'prompts: { system: $file:prompts/system.md }');
-    return;
-  }
+  if (system === undefined) return void lines.comment(1, EXAMPLES.prompts);
   lines.add(1, 'prompts:').add(2, `system: ${scalar(`$file:${system.path}`)}`, found(system));
   for (const other of files)
     if (other !== system) lines.comment(2, `also in the code: ${other.path} (${found(other)})`);
 }
 
 function toolsSection(lines: YamlLines, tools: readonly Item<ToolFound>[]): void {
-  if (tools.length === 0) {
-    lines.comment(
-      1,
-      'tools: [{ name: search, description: Finds documents, annotations: { readOnlyHint: true } }]',
-    );
-    return;
-  }
+  if (tools.length === 0) return void lines.comment(1, EXAMPLES.tools);
   lines.add(1, 'tools:');
   for (const tool of tools) {
     lines.add(2, `- name: ${literal(tool.name)}`, found(tool));
@@ -115,13 +112,7 @@ const proposedNote = ({ proposed }: Item<object>, member: string): string =>
   proposed.includes(member) && !proposed.includes('item') ? 'proposed by the model, please review' : '';
 
 function guardrailsSection(lines: YamlLines, guardrails: readonly Item<GuardrailFound>[]): void {
-  if (guardrails.length === 0) {
-    lines.comment(
-      1,
-      'guardrails: { input: [{ type: prompt-injection, action: block }], output: [{ type: toxicity-filter }] }',
-    );
-    return;
-  }
+  if (guardrails.length === 0) return void lines.comment(1, EXAMPLES.guardrails);
   lines.add(1, 'guardrails:');
   for (const side of ['input', 'output'] as const) {
     const own = guardrails.filter(({ where }) => where === side);
@@ -147,21 +138,12 @@ function evaluationSection(lines: YamlLines, { evaluations: [evaluation] }: Draf
 }
 
 function observabilitySection(lines: YamlLines, { tracing, metrics, logging }: Draft): void {
-  const parts = [
-    ['tracing', tracing[0]],
-    ['metrics', metrics[0]],
-    ['logging', logging[0]],
-  ] as const;
-  if (parts.every(([, part]) => part === undefined)) {
-    lines.comment(
-      1,
-      'observability: { tracing: { backend: otel, endpoint: $env:OTEL_EXPORTER_OTLP_ENDPOINT } }',
-    );
-    return;
-  }
+  const parts = Object.entries({ tracing, metrics, logging }).flatMap(([name, [part]]) =>
+    part === undefined ? [] : [{ name, part }],
+  );
+  if (parts.length === 0) return void lines.comment(1, EXAMPLES.observability);
   lines.add(1, 'observability:');
-  for (const [name, part] of parts) {
-    if (part === undefined) continue;
+  for (const { name, part } of parts) {
     lines.add(2, `${name}:`, found(part));
     lines.add(3, name === 'logging' ? 'structured: true' : `backend: ${scalar(part.backend)}`);
   }

@@ -1,15 +1,9 @@
 import type { Draft, Item } from './draft.ts';
 import type { ModelFound } from './discovery.ts';
 import { keyVariables } from './vendors.ts';
-import { flowMap, found, literal, scalar, type YamlLines } from './yaml-lines.ts';
+import { flowMap, found, literal, scalar, type Written, type YamlLines } from './yaml-lines.ts';
 
 const NOT_FOUND = 'not found in the code; replace this example';
-
-/** A value of the manifest as YAML, and what a reader should know about it. */
-interface Written {
-  text: string;
-  comment: string;
-}
 
 /** `spec.model`: the model that the code names most often. */
 export function modelSection(lines: YamlLines, { models, variables }: Draft): void {
@@ -20,12 +14,7 @@ export function modelSection(lines: YamlLines, { models, variables }: Draft): vo
   if (model !== undefined && model.temperature !== null)
     lines.add(2, 'parameters:').add(3, `temperature: ${model.temperature}`);
   for (const other of others) {
-    const { provider, id, apiKey } = valuesOf(other, variables);
-    const members = [
-      ['provider', provider.text],
-      ['id', id.text],
-      ['apiKey', apiKey.text],
-    ] as const;
+    const members = Object.entries(valuesOf(other, variables)).map(([key, { text }]) => [key, text] as const);
     lines.comment(2, `also in the code: ${found(other)}`);
     lines.comment(2, `fallback: ${flowMap(members)}`);
   }

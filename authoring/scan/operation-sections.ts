@@ -7,12 +7,12 @@ import { found, scalar, type YamlLines } from './yaml-lines.ts';
 
 type Store = Item<StoreFound>;
 
-/** The key with the address of each kind of memory. */
-const ADDRESS_KEYS = {
-  shortTerm: 'connection',
-  longTerm: 'connectionString',
-  vector: 'connectionString',
-} as const;
+/** For each kind of memory: the key with its address, and an example of what the code does not show. */
+const MEMORIES = [
+  ['shortTerm', 'connection', 'ttlSeconds: 3600'],
+  ['longTerm', 'connectionString', 'ttlDays: 90'],
+  ['vector', 'connectionString', 'namespace: my-agent'],
+] as const;
 
 /** A literal address without secrets, or a reference to the variable; null: the manifest cannot have the address. */
 function addressText(address: Setting | null): string | null {
@@ -28,15 +28,13 @@ export function memorySection(lines: YamlLines, stores: Draft['stores']): void {
   const memories = stores.filter(({ role }) => role !== 'service');
   if (memories.length === 0) return;
   lines.add(1, 'memory:');
-  for (const role of ['shortTerm', 'longTerm', 'vector'] as const) {
+  for (const [role, key, example] of MEMORIES) {
     const [store, ...others] = memories.filter((each) => each.role === role);
     if (store === undefined) continue;
     lines.add(2, `${role}:`, found(store)).add(3, `backend: ${scalar(store.backend)}`);
     const address = addressText(store.address);
-    if (address !== null) lines.add(3, `${ADDRESS_KEYS[role]}: ${address}`);
-    if (role === 'shortTerm') lines.comment(3, 'ttlSeconds: 3600');
-    if (role === 'longTerm') lines.comment(3, 'ttlDays: 90');
-    if (role === 'vector') lines.comment(3, 'namespace: my-agent');
+    if (address !== null) lines.add(3, `${key}: ${address}`);
+    lines.comment(3, example);
     for (const other of others) lines.comment(3, `also in the code: ${other.backend} (${found(other)})`);
   }
   if (memories.some(({ role }) => role === 'longTerm'))

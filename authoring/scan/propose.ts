@@ -7,18 +7,13 @@ import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { Draft, Item } from './draft.ts';
 import type { McpFound, ModelFound, ToolFound } from './discovery.ts';
 
+/** Members of a call with names of tools, in the order in which a tool is used. */
+const USES = ['toolsOffered', 'toolsCalled', 'toolsExecuted'] as const;
+
 /** A call through a lane, as far as a proposal needs it. */
 export type ObservedCall = Pick<
   EgressCall,
-  | 'lane'
-  | 'method'
-  | 'path'
-  | 'model'
-  | 'toolsOffered'
-  | 'toolsCalled'
-  | 'toolsExecuted'
-  | 'statusCode'
-  | 'blocked'
+  'lane' | 'method' | 'path' | 'model' | 'statusCode' | 'blocked' | (typeof USES)[number]
 >;
 
 /** What the lanes of one agent observed. */
@@ -70,17 +65,14 @@ function withModels(
   if (first === undefined) return [known, []];
   const [id, requests] = first;
   const lane = requests[0]?.lane ?? '';
-  const provider = providerOf(lane);
+  const provider = vendorOfLane(lane.slice(lane.indexOf(':') + 1));
   const inCode = known.find(
     (model) => model.id.text === id || (model.id.text === null && model.provider === provider),
   );
   const model: Item<ModelFound> = {
     ...(inCode ?? { kind: 'model', keyVariable: null, temperature: null, places: [], proposed: [] }),
-    ...{
-      provider,
-      id: { text: id, variable: null },
-      seen: `requested ${times(requests.length)} on lane ${lane}`,
-    },
+    ...{ provider, id: { text: id, variable: null } },
+    seen: `requested ${times(requests.length)} on lane ${lane}`,
   };
   const others = rest.map(([name, each]) =>
     seenItem({ name }, `requested ${times(each.length)} on lane ${each[0]?.lane}`),
@@ -92,33 +84,21 @@ function withModels(
 const isEmbedding = (call: Pick<ObservedCall, 'path'> | undefined): boolean =>
   EMBEDDINGS.test(call?.path ?? '');
 
-function providerOf(lane: string): string {
-  return vendorOfLane(lane.slice(lane.indexOf(':') + 1));
-}
-
 /** The tools of the MCP servers are declared with the server. */
 function withTools(
   known: Draft['tools'],
   calls: readonly ObservedCall[],
   { mcpServers, listed }: { mcpServers: ReadonlySet<string>; listed: ReadonlyMap<string, readonly string[]> },
 ): Draft['tools'] {
-  const uses = new Map<string, { offered: number; called: number; executed: number }>();
-  const count = (names: readonly string[], use: 'offered' | 'called' | 'executed'): void => {
-    for (const name of names) {
-      const counts = uses.get(name) ?? { offered: 0, called: 0, executed: 0 };
-      counts[use] += 1;
-      uses.set(name, counts);
-    }
-  };
-  for (const { toolsOffered, toolsCalled, toolsExecuted } of calls) {
-    count(toolsOffered, 'offered');
-    count(toolsCalled, 'called');
-    count(toolsExecuted, 'executed');
-  }
-  const ofServers = mcpToolsIn({ mcpServers }, [...uses.keys()], listed);
+  const uses = calls.flatMap((call) => USES.flatMap((use) => call[use].map((name) => ({ use, name }))));
+  const byName = Map.groupBy(uses, ({ name }) => name);
+  const ofServers = mcpToolsIn({ mcpServers }, [...byName.keys()], listed);
   const texts = new Map(
-    [...uses].flatMap(([name, counts]) => {
-      const parts = Object.entries(counts).flatMap(([use, n]) => (n > 0 ? [`${use} ${times(n)}`] : []));
+    [...byName].flatMap(([name, own]) => {
+      const parts = USES.flatMap((use) => {
+        const { length } = own.filter((each) => each.use === use);
+        return length > 0 ? [`${use.slice('tools'.length).toLowerCase()} ${times(length)}`] : [];
+      });
       return name === '' || ofServers.has(name) ? [] : [[name, parts.join(', ')] as const];
     }),
   );

@@ -2,7 +2,7 @@ import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { Draft, Item } from './draft.ts';
 import type { McpFound } from './discovery.ts';
 import { holdsSecret } from './secrets.ts';
-import { flowList, flowMap, found, literal, scalar, type YamlLines } from './yaml-lines.ts';
+import { flowList, flowMap, found, literal, scalar, type Written, type YamlLines } from './yaml-lines.ts';
 
 type Server = Item<McpFound & { name: string }>;
 
@@ -26,12 +26,7 @@ export function mcpSection(lines: YamlLines, servers: Draft['servers']): void {
   }
 }
 
-interface Line {
-  text: string;
-  comment: string;
-}
-
-function addressLines({ url, command, args }: Server): Line[] | null {
+function addressLines({ url, command, args }: Server): Written[] | null {
   if (command !== null && command !== '') {
     if (holdsSecret(command)) return null;
     return [{ text: `command: ${literal(command)}`, comment: '' }, ...argumentLines(args)];
@@ -45,10 +40,10 @@ function addressLines({ url, command, args }: Server): Line[] | null {
   return variable === null ? null : [{ text: `url: $env:${variable}`, comment: '' }];
 }
 
-function argumentLines(args: readonly string[] | null): Line[] {
-  if (args === null) return [{ text: '# args: []', comment: 'an argument in the code is not a literal' }];
+function argumentLines(args: readonly string[] | null): Written[] {
+  const none = (comment: string): Written[] => [{ text: '# args: []', comment }];
+  if (args === null) return none('an argument in the code is not a literal');
   if (args.length === 0) return [];
-  if (args.some(holdsSecret))
-    return [{ text: '# args: []', comment: 'an argument contains a secret and was not copied' }];
+  if (args.some(holdsSecret)) return none('an argument contains a secret and was not copied');
   return [{ text: `args: ${flowList(args)}`, comment: '' }];
 }

@@ -43,16 +43,18 @@ export function placesText(places: readonly Place[]): string {
 }
 
 /** Comment of a discovery. */
-export const found = ({
-  places,
-  proposed,
-  seen,
-}: Pick<Item<object>, 'places' | 'proposed' | 'seen'>): string =>
+export const found = ({ places, proposed, seen }: Item<object>): string =>
   [
     ...(proposed.includes('item') ? ['proposed by the model, please review'] : []),
     ...(seen === undefined ? [] : [seen]),
     ...(places.length === 0 ? [] : [placesText(places)]),
   ].join('; ');
+
+/** A value or a member of the manifest as YAML, and what a reader should know about it. */
+export interface Written {
+  text: string;
+  comment: string;
+}
 
 /** Collects the lines of a YAML document. */
 export class YamlLines {
