@@ -4,7 +4,7 @@ import { isLiteralSecret } from '../../core/manifest/literal-secrets.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { quoted } from '../../core/manifest/wording.ts';
 import { changesBetween, type Change } from './changes.ts';
-import { driftRuleOf } from './drift-rules.ts';
+import { driftRuleOf, type DriftRule } from './drift-rules.ts';
 
 /** Result of `platform diff --json`. */
 export interface DiffReport {
@@ -24,17 +24,8 @@ export interface DiffReport {
 }
 
 /** One change with its weight. */
-export interface Drift {
-  type: Change['type'];
-  property: string;
-  severity: DriftSeverity;
-  scoreImpact: number;
-  description: string;
-  /** Code of the row of the table in drift-rules.ts. */
-  code: string;
-  /** Path with list indexes in the second manifest; see `Change`. */
-  path: Change['path'];
-}
+type Drift = Pick<Change, 'type' | 'property' | 'path'> &
+  Pick<DriftRule, 'severity' | 'scoreImpact' | 'code'> & { description: string };
 
 /** Compares two manifests; `from` and `to` are their names in the report. */
 export function diffManifests(

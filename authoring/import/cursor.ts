@@ -88,12 +88,8 @@ export class Cursor {
 
   /** A text that is not empty. A text that looks like a reference or does not match `format` counts as absent. */
   text(format?: RegExp): string | undefined {
-    if (!isPresent(this.#node)) return undefined;
-    if (typeof this.#node.value !== 'string') {
-      this.#report('must be a string');
-      return undefined;
-    }
-    const text = this.#node.value.replaceAll('\r\n', '\n');
+    const text = this.#typed((value) => typeof value === 'string', 'a string')?.replaceAll('\r\n', '\n');
+    if (text === undefined) return undefined;
     if (UNPRINTABLE.test(text.replaceAll(/[\n\t]/g, ''))) {
       this.#report('contains a control character');
       return undefined;
@@ -105,12 +101,8 @@ export class Cursor {
 
   /** A number, or its text. A number outside of the range counts as absent. */
   number(range: { min: number; max: number; isInteger?: true }): number | undefined {
-    if (!isPresent(this.#node)) return undefined;
-    const { value } = this.#node;
-    if (typeof value !== 'number' && typeof value !== 'string') {
-      this.#report('must be a number');
-      return undefined;
-    }
+    const value = this.#typed((each) => typeof each === 'number' || typeof each === 'string', 'a number');
+    if (value === undefined) return undefined;
     const number = String(value).trim() === '' ? Number.NaN : Number(value);
     if (!(number >= range.min && number <= range.max)) return undefined;
     if (range.isInteger === true && !Number.isInteger(number)) return undefined;
@@ -119,13 +111,17 @@ export class Cursor {
   }
 
   flag(): boolean | undefined {
+    const value = this.#typed((each) => typeof each === 'boolean', 'true or false');
+    if (value !== undefined) this.use();
+    return value;
+  }
+
+  /** The value, if it is of the type; undefined: it is absent, or of another type, which is a problem. */
+  #typed<T>(isOfType: (value: unknown) => value is T, what: string): T | undefined {
     if (!isPresent(this.#node)) return undefined;
-    if (typeof this.#node.value !== 'boolean') {
-      this.#report('must be true or false');
-      return undefined;
-    }
-    this.use();
-    return this.#node.value;
+    if (isOfType(this.#node.value)) return this.#node.value;
+    this.#report(`must be ${what}`);
+    return undefined;
   }
 
   /** The value and all values in it count as used: it selects something, or it describes the document and not the agent. */
@@ -135,8 +131,8 @@ export class Cursor {
 
   #report(message: string): void {
     const path = formatPath(this.#path);
-    if (this.#reading.problems.some((problem) => problem.path === path)) return;
-    this.#reading.problems.push({ path, message, ...this.#reading.place(this.#node?.offset ?? 0) });
+    if (!this.#reading.problems.some((problem) => problem.path === path))
+      this.#reading.problems.push({ path, message, ...this.#reading.place(this.#node?.offset ?? 0) });
   }
 
   /**
@@ -147,12 +143,8 @@ export class Cursor {
     if (this.#node === undefined) return [];
     const found = unusedIn(this.#node, this.#path, this.#reading.used);
     const paths = found === 'all' ? [this.#path] : found === 'nothing' ? [] : found;
-    const counts = new Map<string, number>();
-    for (const path of paths) {
-      const pattern = formatPath(path).replaceAll(/\[\d+\]/g, '[]');
-      counts.set(pattern, (counts.get(pattern) ?? 0) + 1);
-    }
-    return [...counts].map(([pattern, count]) => (count === 1 ? pattern : `${pattern} (${count})`));
+    const groups = Map.groupBy(paths, (path) => formatPath(path).replaceAll(/\[\d+\]/g, '[]'));
+    return [...groups].map(([pattern, { length }]) => (length === 1 ? pattern : `${pattern} (${length})`));
   }
 }
 

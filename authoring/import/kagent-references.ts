@@ -1,4 +1,4 @@
-import { isRecord } from '../../core/untrusted/fields.ts';
+import { isRecord, own } from '../../core/untrusted/fields.ts';
 import { DEFAULT_MODEL_CONFIG } from './kagent-model.ts';
 
 /** A resource that an Agent refers to and that its conversion reads. */
@@ -19,13 +19,13 @@ export function kagentReferences(agent: unknown, namespace: string): KagentRefer
   const tools = memberOf(body, 'tools');
   for (const tool of Array.isArray(tools) ? (tools as unknown[]) : []) {
     const server = memberOf(tool, 'mcpServer');
-    const [old, name, own] = ['toolServer', 'name', 'namespace'].map((key) => memberOf(server, key));
+    const [old, name, other] = ['toolServer', 'name', 'namespace'].map((key) => memberOf(server, key));
     if (typeof old === 'string') references.push(referenceTo('ToolServer', old, namespace));
     else if (typeof name === 'string' && memberOf(server, 'kind') === 'RemoteMCPServer')
       references.push({
         kind: 'RemoteMCPServer',
+        namespace: typeof other === 'string' ? other : namespace,
         name,
-        namespace: typeof own === 'string' ? own : namespace,
       });
   }
   return [...new Map(references.map((each) => [JSON.stringify(each), each])).values()];
@@ -37,6 +37,4 @@ function referenceTo(kind: KagentReference['kind'], text: string, namespace: str
   return second === undefined ? { kind, namespace, name: first } : { kind, namespace: first, name: second };
 }
 
-function memberOf(value: unknown, key: string): unknown {
-  return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
-}
+const memberOf = (value: unknown, key: string): unknown => (isRecord(value) ? own(value, key) : undefined);

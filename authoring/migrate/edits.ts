@@ -1,5 +1,5 @@
 import { isMap, isScalar, type Document, type Node, type Pair, type YAMLMap } from 'yaml';
-import type { PathToken } from '../../core/manifest/yaml-tree.ts';
+import { formatPath, type PathToken } from '../../core/manifest/yaml-tree.ts';
 
 /** Replaces the characters from `start` to `end` of a text. */
 interface Edit {
@@ -10,7 +10,7 @@ interface Edit {
 
 /** One change of a manifest, with the path before the change. */
 export interface MigrationChange {
-  path: readonly PathToken[];
+  path: string;
   /** For example `renamed to address`. */
   change: string;
 }
@@ -92,7 +92,7 @@ export class TextEdits {
   }
 
   #report(path: readonly PathToken[], change: string): void {
-    this.changes.push({ path, change });
+    this.changes.push({ path: formatPath(path), change });
   }
 }
 

@@ -4,14 +4,13 @@ import type { ManifestProblem } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { parsePath, type Position } from '../../core/manifest/position.ts';
 import { MANIFEST_API_VERSION, MANIFEST_KIND } from '../../core/manifest/schema.ts';
-import { formatPath } from '../../core/manifest/yaml-tree.ts';
-import { mapAt, TextEdits } from './edits.ts';
+import { mapAt, TextEdits, type MigrationChange } from './edits.ts';
 import { STEPS } from './steps.ts';
 
 export type Migration =
   | { outcome: 'current' }
   /** `text`: a valid manifest in the current format; only the changed characters differ from the source. */
-  | { outcome: 'migrated'; text: string; changes: { path: string; change: string }[] }
+  | { outcome: 'migrated'; text: string; changes: MigrationChange[] }
   /** The source has another format, or what it declares is not valid after the conversion. */
   | { outcome: 'failed'; reason: string; problems: ManifestProblem[] };
 
@@ -21,10 +20,7 @@ export function migrate(text: string): Migration {
   if (parsed.ok) return { outcome: 'current' };
   const document = parseDocument(text, AS_WRITTEN);
   if (document.errors.length > 0) return failure('it is not valid YAML', parsed.problems);
-  const apiVersion = String(document.get('apiVersion'));
-  // A version such as "constructor" must not find a member of the prototype.
-  const isKnown = Object.hasOwn(STEPS, apiVersion);
-  const steps = isKnown ? STEPS[apiVersion] : undefined;
+  const steps = STEPS.get(String(document.get('apiVersion')));
   if (steps === undefined) return failure('no migration exists for it', parsed.problems);
   const edits = new TextEdits(text);
   edits.setValue(document, 'apiVersion', MANIFEST_API_VERSION);
@@ -46,19 +42,14 @@ const MAX_ROUNDS = 4;
 function keepUnknownKeys({ source, rounds }: Conversion): Migration {
   const text = rounds.at(-1)?.applied() ?? source;
   const parsed = parseManifest(text);
-  if (parsed.ok) {
-    const changes = rounds.flatMap((edits) => edits.changes);
-    const shown = changes.map(({ path, change }) => ({ path: formatPath(path), change }));
-    return { outcome: 'migrated', text, changes: shown };
-  }
-  const failed = (reason: string): Migration =>
-    failure(
+  if (parsed.ok) return { outcome: 'migrated', text, changes: rounds.flatMap(({ changes }) => changes) };
+  const failed = (reason: string): Migration => {
+    const positionOf = (problem: Position) => positionInSource(problem, text, { source, rounds });
+    return failure(
       reason,
-      parsed.problems.map((problem) => ({
-        ...problem,
-        ...positionInSource(problem, text, { source, rounds }),
-      })),
+      parsed.problems.map((problem) => ({ ...problem, ...positionOf(problem) })),
     );
+  };
   if (rounds.length > MAX_ROUNDS) return failed('it has too many unknown fields');
   const document: Document = parseDocument(text, AS_WRITTEN);
   const edits = new TextEdits(text);

@@ -55,8 +55,8 @@ function textOf(node: unknown): string | null {
 const AGENTSPEC: readonly Step[] = [nameServices, renameSubagentManifests, copyStreaming, setGrpcAside];
 
 /** Steps by the apiVersion of the source. What they leave without a place in the schema is kept under `x-` keys afterwards. */
-export const STEPS: Readonly<Record<string, readonly Step[]>> = {
-  'platform.io/v1alpha1': [],
-  'agentspec.io/v1': AGENTSPEC,
-  'agentspec/v1alpha1': AGENTSPEC,
-};
+export const STEPS: ReadonlyMap<string, readonly Step[]> = new Map([
+  ['platform.io/v1alpha1', []],
+  ['agentspec.io/v1', AGENTSPEC],
+  ['agentspec/v1alpha1', AGENTSPEC],
+]);
