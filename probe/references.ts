@@ -1,6 +1,7 @@
-import { constants } from 'node:fs';
-import { access, open, realpath, stat } from 'node:fs/promises';
+import { constants, createReadStream } from 'node:fs';
+import { access, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import type { SecretFacts } from '../core/facts/facts.ts';
 import { referenceMistake } from '../core/manifest/reference-problems.ts';
 import { functionValue, referenceOf, secretVariable } from '../core/manifest/references.ts';
@@ -85,15 +86,9 @@ function timedOut(what: string): Resolved {
 async function textOf(path: string): Promise<string | null> {
   try {
     if (!(await stat(path)).isFile()) return null;
-    await using file = await open(path, 'r');
-    const buffer = Buffer.alloc(MAX_FILE_BYTES + 1);
-    let length = 0;
-    while (length < buffer.length) {
-      const { bytesRead } = await file.read(buffer, length, buffer.length - length);
-      if (bytesRead === 0) return buffer.toString('utf8', 0, length);
-      length += bytesRead;
-    }
-    return null;
+    // One byte more than allowed, so that a larger file is only detected.
+    const bytes = await buffer(createReadStream(path, { end: MAX_FILE_BYTES }));
+    return bytes.length > MAX_FILE_BYTES ? null : bytes.toString('utf8');
   } catch {
     return null;
   }

@@ -1,6 +1,7 @@
 import { constants, type Dirent } from 'node:fs';
 import { lstat, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import {
   byPath,
   chooseFiles,
@@ -120,20 +121,11 @@ async function addFile(root: string, path: string, walk: Walk): Promise<void> {
   }
 }
 
-/** Fails for a symbolic link, also if it replaced a file since its directory was read. */
-const openFile = (path: string) =>
-  open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-
 /** The first bytes of a file. */
 async function readStart(path: string, bytes: number): Promise<Uint8Array> {
-  await using file = await openFile(path);
-  const buffer = Buffer.alloc(bytes);
-  let length = 0;
-  for (;;) {
-    const { bytesRead } = await file.read(buffer, length, bytes - length, length);
-    length += bytesRead;
-    if (bytesRead === 0 || length === bytes) return buffer.subarray(0, length);
-  }
+  // The flags fail for a symbolic link, also if it replaced a file since its directory was read.
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  return await buffer(file.createReadStream({ end: bytes - 1 }));
 }
 
 /** Counts the known imports of each file, as far as its beginning shows them. */
