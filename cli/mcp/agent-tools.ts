@@ -7,6 +7,7 @@ import { isRecord } from '../../core/untrusted/fields.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { urlBelow } from '../../push/push-heartbeat.ts';
 import { postProof } from '../post-proof.ts';
+import { notFound } from '../admin-key.ts';
 import { AGENT_INPUT, controlPlaneInput, locate, type AgentInput, type Located } from './locate.ts';
 import { agentList, gapReport, healthReport, proofList, storedProof, usageReport } from './reports.ts';
 import { getJson, headersOf, serverOf, withQuery, type Reply, type Route } from './request.ts';
@@ -141,7 +142,7 @@ const submitProof: Tool = tool({
   call: async ({ ruleId, verifiedBy, method, expiresAt, ...input }, context) => {
     const parsed = parseProofSubmission(present({ verifiedBy, method, expiresAt }), context.now());
     if (!parsed.ok)
-      return { ok: false, reason: parsed.errors.map(({ path, message }) => `${path} ${message}`).join('; ') };
+      return notFound(parsed.errors.map(({ path, message }) => `${path} ${message}`).join('; '));
     const located = await locate(input, context);
     if (!located.ok) return located;
     const { target, prefix, query } = located.value;

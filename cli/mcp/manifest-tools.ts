@@ -6,8 +6,9 @@ import { fieldError } from '../../core/shapes/problem.ts';
 import { PACKS } from '../../core/shapes/values.ts';
 import { MAX_MANIFEST_BYTES } from '../../core/manifest/parse-manifest.ts';
 import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-file.ts';
+import { notFound } from '../admin-key.ts';
 import { auditObject } from '../audit-object.ts';
-import { validationOf } from '../load.ts';
+import { validationOf, type InvalidManifest } from '../load.ts';
 import { evidenceFor } from '../sidecar-evidence.ts';
 import { explain } from './explain.ts';
 import { loose } from './loose.ts';
@@ -33,20 +34,21 @@ const source = {
     .describe('YAML text of the manifest, instead of path; for a draft that is not saved'),
 };
 
-const position = { line: z.number().optional(), column: z.number().optional() };
+/** Members of one type. */
+const each = <N extends string, T extends z.ZodType>(type: T, ...names: readonly N[]) =>
+  Object.fromEntries(names.map((name) => [name, type])) as Record<N, T>;
+const [text, number] = [z.string(), z.number()];
 
 const validation = z.object({
   valid: z.boolean(),
-  agentName: z.string().optional(),
-  version: z.string().optional(),
-  apiVersion: z.string().optional(),
+  ...each(text.optional(), 'agentName', 'version', 'apiVersion'),
   problems: z
     .array(
       z.object({
         path: z.string().describe('Path in the manifest, such as spec.tools[0].name'),
-        message: z.string(),
-        file: z.string().optional(),
-        ...position,
+        message: text,
+        file: text.optional(),
+        ...each(number.optional(), 'line', 'column'),
         suggestion: z.string().optional().describe('The key or value that was probably meant'),
       }),
     )
@@ -59,34 +61,28 @@ const validation = z.object({
 
 const auditReport = z.object({
   overallScore: z.number().describe('Declared score, 0 to 100'),
-  grade: z.string(),
+  grade: text,
   provedScore: z.number().optional().describe('Score of the rules with evidence at run time, 0 to 100'),
-  provedGrade: z.string().optional(),
-  pendingProofCount: z.number().optional(),
-  countedProofs: z.array(z.object({ ruleId: z.string(), origin: z.string().nullable() })).optional(),
-  uncountedProofs: z.array(z.string()).optional(),
-  passedRules: z.number(),
-  totalRules: z.number(),
+  provedGrade: text.optional(),
+  pendingProofCount: number.optional(),
+  countedProofs: z.array(z.object({ ruleId: text, origin: text.nullable() })).optional(),
+  uncountedProofs: z.array(text).optional(),
+  ...each(number, 'passedRules', 'totalRules'),
   violations: z.array(
     z.object({
-      ruleId: z.string(),
-      severity: z.string(),
-      pack: z.string(),
-      tier: z.string(),
-      message: z.string(),
+      ...each(text, 'ruleId', 'severity', 'pack', 'tier', 'message'),
       path: z.string().describe('Path of the missing or wrong value in the manifest'),
-      recommendation: z.string(),
-      references: z.array(z.string()),
+      recommendation: text,
+      references: z.array(text),
     }),
   ),
   fixes: z
     .array(
       z.object({
-        ruleIds: z.array(z.string()),
-        path: z.string(),
-        recommendation: z.string(),
-        score: z.number(),
-        grade: z.string(),
+        ruleIds: z.array(text),
+        ...each(text, 'path', 'recommendation'),
+        score: number,
+        grade: text,
       }),
     )
     .describe('The fixes that raise the declared score most; each score includes the fixes before it'),
@@ -94,41 +90,29 @@ const auditReport = z.object({
 });
 
 const diffReport = z.object({
-  from: z.string(),
-  to: z.string(),
-  scoreFrom: z.number(),
-  scoreTo: z.number(),
-  gradeFrom: z.string(),
-  gradeTo: z.string(),
-  netScoreChange: z.number(),
+  ...each(text, 'from', 'to'),
+  ...each(number, 'scoreFrom', 'scoreTo'),
+  ...each(text, 'gradeFrom', 'gradeTo'),
+  netScoreChange: number,
   changes: z.array(
     z.object({
-      type: z.string(),
-      property: z.string(),
-      severity: z.string(),
-      scoreImpact: z.number(),
-      description: z.string(),
+      ...each(text, 'type', 'property', 'severity'),
+      scoreImpact: number,
+      description: text,
       code: z.string().describe('Code of the change, for explain_rule'),
     }),
   ),
 });
 
 const explanation = z.object({
-  rule: z.string(),
-  kind: z.string(),
-  cases: z.array(z.object({ severity: z.string(), points: z.number().optional(), when: z.string() })),
-  pack: z.string().optional(),
-  tier: z.string().optional(),
-  evidence: z.string().optional(),
-  message: z.string().optional(),
-  recommendation: z.string().optional(),
-  references: z.array(z.string()).optional(),
-  declaredAt: z.string().optional(),
+  ...each(text, 'rule', 'kind'),
+  cases: z.array(z.object({ severity: text, points: number.optional(), when: text })),
+  ...each(text.optional(), 'pack', 'tier', 'evidence', 'message', 'recommendation'),
+  references: z.array(text).optional(),
+  declaredAt: text.optional(),
 });
 
-type Invalid = LoadedManifest & { ok: false };
-
-const rejected = (loaded: Invalid): Outcome => ({ ok: false, reason: describeRefusal(loaded).join('\n') });
+const rejected = (loaded: InvalidManifest): Outcome => notFound(describeRefusal(loaded).join('\n'));
 
 /** Tools about manifests and rules. They need no running agent. */
 export const MANIFEST_TOOLS: readonly Tool[] = [

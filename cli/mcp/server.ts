@@ -2,11 +2,12 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { isRecord, own } from '../../core/untrusted/fields.ts';
 import { VERSION } from '../../runtime/version.ts';
+import { AGENT_TOOLS } from './agent-tools.ts';
+import { MANIFEST_TOOLS } from './manifest-tools.ts';
 import { registerResources } from './resources.ts';
 import { resultOf } from './result.ts';
 import { VARIABLES } from './target.ts';
 import type { CallContext, Tool } from './tool.ts';
-import { offeredTools } from './tools.ts';
 
 export interface ServerOptions extends Omit<CallContext, 'signal'> {
   /** Also offer the tools that change something. */
@@ -32,15 +33,12 @@ export function createMcpServer({ allowWrites, ...context }: ServerOptions): Cre
   );
   const open = new Set<Promise<unknown>>();
   const track = <T>(work: Promise<T>): Promise<T> => {
-    const settled = work.then(
-      () => undefined,
-      () => undefined,
-    );
+    const settled = Promise.allSettled([work]).finally(() => open.delete(settled));
     open.add(settled);
-    void settled.then(() => open.delete(settled));
     return work;
   };
-  for (const tool of offeredTools(allowWrites)) {
+  for (const tool of [...AGENT_TOOLS, ...MANIFEST_TOOLS]) {
+    if (tool.isWrite && !allowWrites) continue;
     const { name, title, description, input: inputSchema, output: outputSchema, isWrite, isRemote } = tool;
     const annotations = {
       readOnlyHint: !isWrite,
