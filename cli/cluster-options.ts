@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { ClusterOptions } from './cluster/connect.ts';
 import { Alias, formatOption, jsonOption, ReportOption, type FormatFlags } from './output-options.ts';
-import { printable, refusal, type Rendered } from './rendered.ts';
 
 /** Options of every command that needs a cluster. */
 export type ClusterFlags = ClusterOptions & FormatFlags;
@@ -20,9 +19,4 @@ export function addClusterOptions(command: Command, content: string): Command {
     .addOption(formatOption())
     .addOption(new Alias('-o <format>', 'format').choices(['text', 'json']))
     .addOption(new ReportOption());
-}
-
-/** The cluster could not be queried. */
-export function noCluster(reason: string, flags: Pick<ClusterFlags, 'json'>): Rendered {
-  return refusal(printable(reason), flags.json);
 }

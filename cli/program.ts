@@ -5,7 +5,7 @@ import { addDefaultManifest } from './manifest-argument.ts';
 import { rejectEmptyValues } from './option-values.ts';
 import { alignFormat, reportFileOf } from './output-options.ts';
 import { json, refusal, type Rendered } from './rendered.ts';
-import type { ReportFile } from './report-file.ts';
+import { reportProblem, writeReport, type ReportFile } from './report-file.ts';
 
 type Load = () => Promise<AddCommand>;
 
@@ -87,10 +87,10 @@ export async function runCommandLine(typed: readonly string[], context: CliConte
   program.hook('preAction', async (_program, command) => {
     alignFormat(command);
     let problem = await addDefaultManifest(command, context);
-    const path = reportFileOf(command);
-    if (problem === null && path !== undefined) {
-      file = new (await import('./report-file.ts')).ReportFile(path, command, context);
-      problem = await file.problem();
+    const name = reportFileOf(command);
+    if (problem === null && name !== undefined) {
+      file = { name, command, cwd: context.cwd };
+      problem = await reportProblem(file);
     }
     if (problem !== null) throw new CommanderError(1, PROBLEM, problem);
   });
@@ -110,7 +110,7 @@ export async function runCommandLine(typed: readonly string[], context: CliConte
     return usageResult(error, written, wantsJson(args));
   }
   if (rendered === undefined) return { ...written, exitCode: 0 };
-  const { output, errors, exitCode } = file === undefined ? rendered : await file.write(rendered);
+  const { output, errors, exitCode } = file === undefined ? rendered : await writeReport(file, rendered);
   return { output, errors, exitCode };
 }
 

@@ -10,19 +10,15 @@ import type { Manifest } from '../core/manifest/manifest.ts';
 import type { Verdict } from '../core/shapes/verdict.ts';
 import { PROOF_WRITES_HEADER, type ProofWrites } from '../core/evidence/proof.ts';
 import type { ProofRecord } from '../core/shapes/proof.ts';
+import { notFound } from './admin-key.ts';
 import { printable } from './rendered.ts';
 import {
+  failureText,
   invalidResponse,
   requestJson,
   shownUrl,
-  SidecarFailure,
   type ResponseHeaders,
 } from './sidecar-request.ts';
-
-/** Evidence of a sidecar about its agent, or why the request failed and what to do. */
-type EvidenceResult =
-  | { ok: true; agentName: string; evidence: Evidence; compliant: Verdict }
-  | { ok: false; reason: string; advice: string };
 
 interface EvidenceOptions {
   /** Local proofs count even if the sidecar does not accept them. */
@@ -33,47 +29,31 @@ interface EvidenceOptions {
 const PAGE = 200;
 
 /**
- * Requests checks, audit ring, proofs and verdict from the sidecar at `base`, which may end with `/platform`.
- * Never rejects.
+ * Requests checks, audit ring, proofs and verdict from the sidecar at `base`, which may end with `/platform`. A failure, with
+ * advice, also if the sidecar belongs to another agent than that of `manifest`. Never rejects.
  */
-async function fetchEvidence(
+export async function evidenceFor(
+  { metadata: { name } }: Manifest,
   base: URL,
-  { acceptLocal = false, signal }: EvidenceOptions,
-): Promise<EvidenceResult> {
+  { acceptLocal = false, signal }: EvidenceOptions = {},
+): Promise<{ ok: true; evidence: Evidence; compliant: Verdict } | { ok: false; reason: string }> {
   try {
-    const [ready, guardrails, proofs, compliant] = await Promise.all([
+    const [ready, guardrailsObserved, proofs, compliant] = await Promise.all([
       requestJson(base, '/health/ready', parseReady, signal),
       observedGuardrails(base, signal),
       requestJson(base, '/proof', parseProofs, signal),
       requestJson(base, '/gap', parseCompliant, signal),
     ]);
-    const evidence = {
-      checks: ready.checks,
-      guardrailsObserved: guardrails,
-      proofs: proofs.records,
-      trust: { writes: proofs.writes, acceptLocal },
-    };
-    return { ok: true, agentName: ready.agentName, evidence, compliant };
+    const { agentName, checks } = ready;
+    if (agentName !== name)
+      return notFound(
+        `the sidecar at ${shownUrl(base)} belongs to agent "${printable(agentName)}", but the manifest is for "${name}"`,
+      );
+    const trust = { writes: proofs.writes, acceptLocal };
+    return { ok: true, evidence: { checks, guardrailsObserved, proofs: proofs.records, trust }, compliant };
   } catch (error) {
-    if (!(error instanceof SidecarFailure)) throw error;
-    return { ok: false, reason: error.message, advice: error.advice };
+    return notFound(failureText(error));
   }
-}
-
-/** Evidence about the agent of `manifest`; a failure, with advice, also if the sidecar belongs to another agent. Never rejects. */
-export async function evidenceFor(
-  { metadata: { name } }: Manifest,
-  base: URL,
-  options: EvidenceOptions = {},
-): Promise<{ ok: true; evidence: Evidence; compliant: Verdict } | { ok: false; reason: string }> {
-  const fetched = await fetchEvidence(base, options);
-  if (!fetched.ok) return { ok: false, reason: `${fetched.reason}\n${fetched.advice}` };
-  if (fetched.agentName === name) return fetched;
-  const other = printable(fetched.agentName);
-  return {
-    ok: false,
-    reason: `the sidecar at ${shownUrl(base)} belongs to agent "${other}", but the manifest is for "${name}"`,
-  };
 }
 
 function parseProofs(

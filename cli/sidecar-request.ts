@@ -25,6 +25,12 @@ export class SidecarFailure extends Error {
   }
 }
 
+/** What went wrong and what to do. Throws every other error. */
+export function failureText(error: unknown): string {
+  if (!(error instanceof SidecarFailure)) throw error;
+  return `${error.message}\n${error.advice}`;
+}
+
 /** The URL without user and password. */
 export function shownUrl({ origin, pathname }: URL): string {
   return `${origin}${pathname.replace(/\/+$/, '')}`;

@@ -4,15 +4,15 @@ import {
   type EgressFence,
 } from '../../authoring/diagnosis/egress-fence.ts';
 import { known, type Fact } from '../../authoring/diagnosis/facts.ts';
-import { KubeError, type KubeClient } from '../../kube/client.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { listObjects } from '../../kube/objects.ts';
 import { resource, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { readFact } from './read-fact.ts';
+import { noneIfNotServed, readFact } from './read-fact.ts';
 
 type Policy = KubeObject & { spec?: unknown };
 
-const NETWORK_POLICIES = resource<Policy>('networking.k8s.io', 'networkpolicies', 'NetworkPolicy');
+export const NETWORK_POLICIES = resource<Policy>('networking.k8s.io', 'networkpolicies', 'NetworkPolicy');
 const CILIUM_POLICIES: Resource<Policy> = {
   ...resource<Policy>('cilium.io', 'ciliumnetworkpolicies', 'CiliumNetworkPolicy'),
   version: 'v2',
@@ -25,7 +25,7 @@ export async function fencesOf(client: KubeClient): Promise<Fact<EgressFence[]>>
   );
   if (!plain.known) return plain;
   const cilium = await readFact('list ciliumnetworkpolicies in every namespace', () =>
-    fencesIn(client, CILIUM_POLICIES, fenceOfCiliumPolicy).catch(noneIfNotServed),
+    fencesIn(client, CILIUM_POLICIES, fenceOfCiliumPolicy),
   );
   return cilium.known ? known([...plain.value, ...cilium.value]) : cilium;
 }
@@ -35,13 +35,9 @@ async function fencesIn(
   resources: Resource<Policy>,
   fenceOf: typeof fenceOfNetworkPolicy,
 ): Promise<EgressFence[]> {
-  const { items } = await listObjects(client, resources);
+  // A cluster without Cilium does not serve its policies.
+  const { items } = await listObjects(client, resources).catch(noneIfNotServed);
   return items.flatMap(
     ({ metadata: { namespace = '', name }, spec }) => fenceOf({ namespace, name }, spec) ?? [],
   );
-}
-
-function noneIfNotServed(error: unknown): EgressFence[] {
-  if (error instanceof KubeError && error.status === 404) return [];
-  throw error;
 }

@@ -29,9 +29,7 @@ import type { KubeObject, Workload } from '../../kube/types.ts';
 import { CONFIG_MAPS, type ConfigMap } from './kinds.ts';
 import { chainFact, eachOf, mapFact, readFact } from './read-fact.ts';
 
-const CONTROLLERS: readonly Resource<Workload>[] = [
-  ...[DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, CRON_JOBS, JOBS, REPLICA_SETS],
-];
+const CONTROLLERS = [DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, CRON_JOBS, JOBS, REPLICA_SETS];
 /** Pods and controllers with these owners are no workloads themselves: their owner is. */
 const OWNERS = CONTROLLERS.map(({ kind }) => kind);
 
@@ -84,10 +82,7 @@ const hasEnded = (status: Workload['status']): boolean =>
 export async function workloadsOf(
   client: KubeClient,
   pods: Fact<readonly Top[]>,
-): Promise<{
-  workloads: Fact<WorkloadFacts[]>;
-  mistakes: Fact<AnnotationMistake[]>;
-}> {
+): Promise<{ workloads: Fact<WorkloadFacts[]>; mistakes: Fact<AnnotationMistake[]> }> {
   const found: Top[] = [];
   for (const resource of CONTROLLERS) {
     const keep = (object: Workload): null => {
@@ -130,10 +125,7 @@ async function workloadFacts(client: KubeClient, tops: readonly Top[]): Promise<
   );
 }
 
-type Occurred = StoredEvent & {
-  deprecatedLastTimestamp?: string;
-  eventTime?: string;
-};
+type Occurred = StoredEvent & { deprecatedLastTimestamp?: string; eventTime?: string };
 
 /**
  * The messages of controllers that could not create their last pod, by UID. Only Deployments and ReplicaSets show this in
@@ -150,17 +142,11 @@ async function refusalsOf(
       if (wanted.has(uid) && lastTimeOf(event) >= lastTimeOf(newest.get(uid))) newest.set(uid, event);
       return null;
     };
-    await listObjects(client, EVENTS, {
-      fieldSelector: 'reason=FailedCreate',
-      keep,
-    });
+    await listObjects(client, EVENTS, { fieldSelector: 'reason=FailedCreate', keep });
     const still = await eachOf([...newest], async ([uid, event]) => {
       const { namespace = '' } = event.metadata;
       const fieldSelector = `reason=SuccessfulCreate,regarding.uid=${uid}`;
-      const { items } = await listObjects<Occurred>(client, EVENTS, {
-        namespace,
-        fieldSelector,
-      });
+      const { items } = await listObjects<Occurred>(client, EVENTS, { namespace, fieldSelector });
       // Times have whole seconds. A controller that still cannot create a pod retries, so its next Event is later.
       const isOver = items.some((created) => lastTimeOf(created) >= lastTimeOf(event));
       return isOver ? [] : [[uid, messageIn(event)] as const];

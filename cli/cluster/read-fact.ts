@@ -29,6 +29,12 @@ export function mapFact<T, R>(fact: Fact<T>, then: (value: T) => R): Fact<R> {
   return fact.known ? known(then(fact.value)) : fact;
 }
 
+/** No objects if the API server does not know the kind. */
+export function noneIfNotServed(error: unknown): { items: never[] } {
+  if (error instanceof KubeError && error.status === 404) return { items: [] };
+  throw error;
+}
+
 /** Concurrent requests; suits the connection pool. */
 const CONCURRENCY = 16;
 

@@ -4,13 +4,16 @@ import {
   type LabelledObject,
   type LeftoverReport,
 } from '../../authoring/diagnosis/leftovers.ts';
-import { KubeError, type KubeClient } from '../../kube/client.ts';
+import { ADMISSION_POLICIES } from '../../kube/canary-condition.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';
 import {
   AGENT_OBSERVATIONS,
   DEPLOYMENTS,
+  JOBS,
   LEASES,
   NAMESPACES,
+  PODS,
   resource,
   SECRETS,
   SERVICES,
@@ -22,9 +25,10 @@ import type { KubeObject } from '../../kube/types.ts';
 import type { CliContext } from '../context.ts';
 import { withCluster, type ClusterOptions, type ClusterResult } from './connect.ts';
 import { podsOf } from './gather-agents.ts';
+import { NETWORK_POLICIES } from './gather-fences.ts';
 import { BINDINGS, CHART_LABEL, CHART_NAME, CONFIG_MAPS, DEFINITIONS, labelsOf } from './kinds.ts';
 import { chartIn, newestOf } from './helm-release.ts';
-import { eachOf, readFact } from './read-fact.ts';
+import { eachOf, noneIfNotServed, readFact } from './read-fact.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 
@@ -33,16 +37,15 @@ const KINDS: readonly Resource<KubeObject>[] = [
   ...[WEBHOOK_CONFIGURATIONS, BINDINGS, DEFINITIONS, NAMESPACES, DEPLOYMENTS, SECRETS, CONFIG_MAPS],
   ...[SERVICES, LEASES, VALIDATING_CONFIGURATIONS],
   resource('', 'persistentvolumeclaims', 'PersistentVolumeClaim'),
-  resource('admissionregistration.k8s.io', 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
+  ADMISSION_POLICIES,
   resource(RBAC, 'clusterroles', 'ClusterRole'),
   resource(RBAC, 'clusterrolebindings', 'ClusterRoleBinding'),
   resource(RBAC, 'roles', 'Role'),
   resource(RBAC, 'rolebindings', 'RoleBinding'),
   resource('', 'serviceaccounts', 'ServiceAccount'),
-  resource('', 'pods', 'Pod'),
-  resource('batch', 'jobs', 'Job'),
+  ...[PODS, JOBS],
   resource('policy', 'poddisruptionbudgets', 'PodDisruptionBudget'),
-  resource('networking.k8s.io', 'networkpolicies', 'NetworkPolicy'),
+  NETWORK_POLICIES,
 ];
 
 /** Lists the objects of the product that exist in the cluster. */
@@ -90,7 +93,7 @@ async function labelled(
 ): Promise<Fact<LabelledObject[]>> {
   const labelSelector = release === undefined ? CHART_LABEL : labelsOf(release);
   return readFact(`list ${kind.plural} in every namespace`, async () => {
-    const { items } = await orNone(listObjects(client, kind, { labelSelector }));
+    const { items } = await listObjects(client, kind, { labelSelector }).catch(noneIfNotServed);
     return items
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ metadata: { namespace = null, name, labels, annotations } }) => ({
@@ -105,16 +108,6 @@ async function labelled(
 }
 
 async function observationsOf(client: KubeClient): Promise<{ namespace: string; name: string }[]> {
-  const { items } = await orNone(listObjects(client, AGENT_OBSERVATIONS));
+  const { items } = await listObjects(client, AGENT_OBSERVATIONS).catch(noneIfNotServed);
   return items.map(({ metadata: { namespace, name } }) => ({ namespace, name }));
-}
-
-/** No objects if the API server does not know the kind. */
-async function orNone<T>(list: Promise<{ items: T[] }>): Promise<{ items: T[] }> {
-  try {
-    return await list;
-  } catch (error) {
-    if (error instanceof KubeError && error.status === 404) return { items: [] };
-    throw error;
-  }
 }

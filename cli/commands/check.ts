@@ -8,9 +8,9 @@ import {
   type CheckSeverity,
 } from '../../authoring/diagnosis/rule.ts';
 import type { ClusterResult } from '../cluster/connect.ts';
-import { addClusterOptions, noCluster, type ClusterFlags } from '../cluster-options.ts';
+import { addClusterOptions, type ClusterFlags } from '../cluster-options.ts';
 import type { AddCommand, CliContext } from '../context.ts';
-import { printable, reported, type Rendered } from '../rendered.ts';
+import { printable, refusal, reported, type Rendered } from '../rendered.ts';
 import { painter, plural, type Paint } from '../table.ts';
 
 type CheckFlags = ClusterFlags & {
@@ -82,7 +82,7 @@ async function check(flags: CheckFlags, context: CliContext): Promise<Rendered> 
     if (leftMs <= 0 || !shouldRetry(result, flags))
       return result.ok
         ? renderCheck(result.report, { ...flags, color: context.color })
-        : noCluster(result.reason, flags);
+        : refusal(printable(result.reason), flags.json);
     context.progress?.(`${progressOf(result, flags)}; ${Math.ceil(leftMs / 1_000)} s left`);
     await sleep(Math.min(PAUSE_MS, leftMs));
   }

@@ -9,19 +9,19 @@ import {
 } from '../../authoring/evaluation/evaluation.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { referenceOf } from '../../core/manifest/references.ts';
-import { replaceFile } from '../../push/replace-file.ts';
 import { urlBelow } from '../../push/push-heartbeat.ts';
+import { notFound } from '../admin-key.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { collectHeader, requestHeaders } from '../evaluate/request-headers.ts';
 import { evaluationJunit, evaluationText } from '../evaluate/evaluation-output.ts';
-import { BODY_FORMS, SampleSender, type BodyForm } from '../evaluate/send-sample.ts';
+import { BODY_FORMS, sampleSender, type BodyForm } from '../evaluate/send-sample.ts';
 import { submitEvaluation } from '../evaluate/submit-evaluation.ts';
-import { causeOf, readCauseOf, rejectionToWrite } from '../file-failure.ts';
+import { readCauseOf, rejectionToWrite, writeProblem } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
 import { ManifestArgument } from '../manifest-argument.ts';
 import { formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
-import { json, printable, refusal, type Rendered } from '../rendered.ts';
+import { printable, refusal, reported, type Rendered } from '../rendered.ts';
 import { shownUrl } from '../sidecar-request.ts';
 import { decodeText } from '../source-files.ts';
 
@@ -138,7 +138,7 @@ async function evaluate(file: string, flags: EvaluateFlags, context: CliContext)
     const blocked = target && (await rejectionToWrite(resolve(context.cwd, target), inputs));
     if (blocked) return refusal(`cannot write ${printable(target)}: ${blocked}`, flags.json);
   }
-  const samples = await runSamples(selected, manifest, { ...flags, headers: given.headers }, context);
+  const samples = await runSamples(selected, manifest, { ...flags, headers: given.value }, context);
   const isInterrupted = samples.length < selected.length;
   const agentUrl = shownUrl(flags.url);
   const report = evaluationReport(manifest, { dataset: flags.dataset, agentUrl, samples, isInterrupted });
@@ -146,19 +146,11 @@ async function evaluate(file: string, flags: EvaluateFlags, context: CliContext)
     ...failuresOf(report, selected.length),
     ...(await sideEffects(report, manifest, flags, context)),
   ];
-  const asJson = json(report);
-  const outputIn = {
-    text: () => evaluationText(report, context),
-    json: () => asJson,
-    junit: () => evaluationJunit(report),
-  };
   const isFailed = report.ciGateResult === 'FAIL' || notes.some((note) => note.startsWith('error: '));
-  return {
-    output: outputIn[flags.format](),
-    json: asJson,
-    errors: notes.map((note) => `${note}\n`).join(''),
-    exitCode: isFailed ? 1 : 0,
-  };
+  const isJunit = flags.format === 'junit';
+  const text = isJunit ? evaluationJunit(report) : evaluationText(report, context);
+  const errors = notes.map((note) => `${note}\n`).join('');
+  return { ...reported(flags, report, text, isFailed ? 1 : 0), errors };
 }
 
 /** `path`: as typed for the manifest, from the working directory. */
@@ -173,10 +165,7 @@ async function readDataset(
   const declared = datasets.find((dataset) => dataset.name === name);
   if (declared === undefined) {
     const names = datasets.map((dataset) => printable(dataset.name)).join(', ') || 'none';
-    return {
-      ok: false,
-      reason: `${printable(file)} declares no dataset "${printable(name)}"; declared: ${names}`,
-    };
+    return notFound(`${printable(file)} declares no dataset "${printable(name)}"; declared: ${names}`);
   }
   const named =
     referenceOf(declared.path)?.kind === 'file' ? declared.path.slice('$file:'.length) : declared.path;
@@ -188,9 +177,9 @@ async function readDataset(
     const lines = parsed.problems.map(
       ({ line, column, message }) => `${shown}:${line}:${column}: ${printable(message)}`,
     );
-    return { ok: false, reason: lines.join('\nerror: ') };
+    return notFound(lines.join('\nerror: '));
   } catch (error) {
-    return { ok: false, reason: `cannot read dataset ${shown}: ${readCauseOf(error)}` };
+    return notFound(`cannot read dataset ${shown}: ${readCauseOf(error)}`);
   }
 }
 
@@ -205,7 +194,7 @@ async function runSamples(
   const { path = '/v1/chat', protocol } = spec.api?.chatEndpoint ?? {};
   const declared: BodyForm[] = protocol === 'openai-compatible' ? ['openai'] : ['plain'];
   const detected: BodyForm[] = protocol === undefined ? ['openai', 'plain'] : declared;
-  const sender = new SampleSender({
+  const send = sampleSender({
     url: urlBelow(flags.url, path),
     model: spec.model.id,
     forms: flags.body === 'auto' ? detected : [flags.body],
@@ -218,7 +207,7 @@ async function runSamples(
   const work = async () => {
     for (let sample = queue.shift(); sample !== undefined; sample = queue.shift()) {
       if (interrupt?.aborted === true) return;
-      const result = await sender.send(sample);
+      const result = await send(sample);
       if (result !== null) results.push(result);
       progress?.(
         `${results.length}/${samples.length}, ${results.filter(({ passed }) => passed).length} passed`,
@@ -256,13 +245,10 @@ async function sideEffects(
   context: CliContext,
 ): Promise<string[]> {
   const notes: string[] = [];
-  if (flags.junit !== undefined) {
-    try {
-      await replaceFile(resolve(context.cwd, flags.junit), evaluationJunit(report), 0o666);
-      notes.push(`wrote ${printable(flags.junit)}`);
-    } catch (error) {
-      notes.push(`error: cannot write ${printable(flags.junit)}: ${causeOf(error)}`);
-    }
+  const { junit } = flags;
+  if (junit !== undefined) {
+    const problem = await writeProblem(resolve(context.cwd, junit), junit, evaluationJunit(report));
+    notes.push(problem === null ? `wrote ${printable(junit)}` : `error: ${problem}`);
   }
   if (flags.submit !== true) return notes;
   if (report.interrupted === true || report.ciGateResult === 'FAIL')

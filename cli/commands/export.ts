@@ -2,14 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { Option } from 'commander';
 import { cardOf } from '../../core/manifest/card.ts';
-import { replaceFile } from '../../push/replace-file.ts';
 import { agentsMdBlock, withAgentsMdBlock } from '../agents-md.ts';
 import type { AddCommand, CliContext } from '../context.ts';
-import { causeOf, isSameFile, OVERWRITES_INPUT, readCauseOf } from '../file-failure.ts';
+import { isSameFile, OVERWRITES_INPUT, readCauseOf, writeProblem } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
 import { ManifestArgument } from '../manifest-argument.ts';
 import { Alias } from '../output-options.ts';
-import { done, failed, json, printable, type Rendered } from '../rendered.ts';
+import { done, failed, json, printable, refusal, type Rendered } from '../rendered.ts';
 import { decodeText } from '../source-files.ts';
 
 const FORMATS = ['agentcard', 'agents-md-block'] as const;
@@ -67,25 +66,12 @@ async function exportManifest(file: string, flags: ExportFlags, context: CliCont
     return failed(`error: cannot read ${name}: ${readCauseOf(error)}\n`);
   }
   const block = agentsMdBlock(manifest, relative(dirname(target), source));
-  const next =
-    card === null
-      ? withAgentsMdBlock(before, manifest.metadata.name, block)
-      : { ok: true as const, text: card };
+  const whole = { ok: true, text: card ?? '' } as const;
+  const next = card === null ? withAgentsMdBlock(before, manifest.metadata.name, block) : whole;
   if (!next.ok) return failed(`error: ${name} ${next.reason}; nothing was written\n`);
-  return await written(target, { name, before, text: next.text });
-}
-
-async function written(
-  path: string,
-  { name, before, text }: { name: string; before: string; text: string },
-): Promise<Rendered> {
-  if (text === before) return done(`${name} is up to date\n`);
-  try {
-    await replaceFile(path, text, 0o666);
-    return done(`wrote ${name}\n`);
-  } catch (error) {
-    return failed(`error: cannot write ${name}: ${causeOf(error)}\n`);
-  }
+  if (next.text === before) return done(`${name} is up to date\n`);
+  const problem = await writeProblem(target, output, next.text);
+  return problem === null ? done(`wrote ${name}\n`) : refusal(problem, false);
 }
 
 /** Text of a file; empty if the file does not exist. */

@@ -4,7 +4,7 @@ import { parseAssessment, type ShownAssessment } from '../egress/reports.ts';
 import { httpUrl, score } from '../option-values.ts';
 import { formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
 import { refusal, reported, type Rendered } from '../rendered.ts';
-import { requestJson, SidecarFailure } from '../sidecar-request.ts';
+import { failureText, requestJson } from '../sidecar-request.ts';
 import { painter } from '../table.ts';
 
 interface GapFlags extends FormatFlags {
@@ -47,15 +47,11 @@ async function gap(flags: GapFlags, { color }: CliContext): Promise<Rendered> {
   try {
     const { body, assessment } = await requestJson(flags.url, '/gap', parse);
     const rendered = reported(flags, body, assessmentText(assessment, painter(color)));
+    const { score: found } = assessment;
     const { failBelow = 0 } = flags;
-    if (assessment.score >= failBelow) return rendered;
-    return {
-      ...rendered,
-      errors: `error: the score ${assessment.score} is below ${failBelow}\n`,
-      exitCode: 1,
-    };
+    if (found >= failBelow) return rendered;
+    return { ...rendered, errors: `error: the score ${found} is below ${failBelow}\n`, exitCode: 1 };
   } catch (error) {
-    if (!(error instanceof SidecarFailure)) throw error;
-    return refusal(`${error.message}\n${error.advice}`, flags.json);
+    return refusal(failureText(error), flags.json);
   }
 }

@@ -3,9 +3,9 @@ import { InvalidArgumentError, Option } from 'commander';
 import { fenceOf, fenceText, type FenceKind } from '../../authoring/deploy/network-policy.ts';
 import { ANNOTATIONS } from '../../core/injection/annotations.ts';
 import { isDnsLabel, NAME_LABEL } from '../../core/injection/names.ts';
-import { replaceFile } from '../../push/replace-file.ts';
+import { present } from '../../core/untrusted/present.ts';
 import type { AddCommand, CliContext } from '../context.ts';
-import { causeOf, isSameFile, OVERWRITES_INPUT } from '../file-failure.ts';
+import { isSameFile, OVERWRITES_INPUT, writeProblem } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
 import { ManifestArgument } from '../manifest-argument.ts';
 import { Alias, formatOption, jsonOption, type FormatFlags } from '../output-options.ts';
@@ -76,22 +76,18 @@ async function generateEgress(file: string, flags: EgressFlags, context: CliCont
   if (!loaded.ok) return invalidManifest(loaded, flags.json);
   const { namespace, controlPlaneNamespace, output: out } = flags;
   const options = {
-    ...(namespace !== undefined && { namespace }),
+    ...present({ namespace }),
     controlPlaneNamespace: controlPlaneNamespace === 'none' ? null : controlPlaneNamespace,
   };
   const kind = KINDS[flags.kind];
-  const { object, notes } = fenceOf(kind, loaded.manifest, options);
-  const text =
-    flags.json === true ? json({ policy: object, notes }) : fenceText(kind, loaded.manifest, options);
+  const { object: policy, notes } = fenceOf(kind, loaded.manifest, options);
+  const text = flags.json ? json({ policy, notes }) : fenceText(kind, loaded.manifest, options);
   if (out === undefined) return done(text);
   const path = resolve(context.cwd, out);
   if (await isSameFile(path, resolve(context.cwd, file)))
     return refusal(`cannot write ${printable(out)}: ${OVERWRITES_INPUT}`, flags.json);
-  try {
-    await replaceFile(path, text, 0o666);
-  } catch (error) {
-    return refusal(`cannot write ${printable(out)}: ${causeOf(error)}`, flags.json);
-  }
+  const problem = await writeProblem(path, out, text);
+  if (problem !== null) return refusal(problem, flags.json);
   const { name } = loaded.manifest.metadata;
   const { hasAgentPod } = await import('../egress/pods-in-directory.ts');
   const isUnused = (await hasAgentPod(dirname(path), name).catch(() => null)) === false;

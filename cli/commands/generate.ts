@@ -6,9 +6,11 @@ import { DEPLOY_TARGETS, deployFiles, nextSteps, type DeployTarget } from '../..
 import { ENV_PLATFORM, envPlatformFile } from '../../authoring/scaffold/env-platform.ts';
 import { FRAMEWORKS, type Framework } from '../../authoring/scaffold/frameworks.ts';
 import type { GeneratedFile } from '../../authoring/scaffold/generated-file.ts';
+import { present } from '../../core/untrusted/present.ts';
 import { PROVIDERS, type ProviderName } from '../../llm/provider.ts';
 import type { LoadedManifest } from '../../runtime/manifest-file.ts';
 import { VERSION } from '../../runtime/version.ts';
+import { notFound } from '../admin-key.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import type { GeneratedProject } from '../generate/framework.ts';
 import { replacedFiles, writeTree } from '../generate/write-tree.ts';
@@ -167,7 +169,7 @@ async function generatedFiles(job: Job): Promise<Generated> {
       manifestText: text,
       sidecarImage: `agent-compliance/sidecar:${VERSION}`,
       sendsHeartbeats: push === true,
-      ...(image !== undefined && { agentImage: image }),
+      ...present({ agentImage: image }),
     });
     if (!planned.ok) return planned;
     files.push(...deployFiles(deploy, planned.plan));
@@ -209,14 +211,12 @@ async function projectFiles(
   if (!flags.force && !flags.dryRun) {
     const planned = [...plannedFiles(manifest, options), ...others];
     const found = await replacedFiles(planned, outputOf(job), true);
-    if (!found.ok) return { ok: false, reason: cannotWrite(found.reason, flags) };
-    if (found.replaced.length > 0) return { ok: false, reason: conflict(found.replaced, 'exists', flags) };
+    if (!found.ok) return notFound(cannotWrite(found.reason, flags));
+    if (found.replaced.length > 0) return notFound(conflict(found.replaced, 'exists', flags));
   }
   return generateFramework(manifest, {
     ...options,
-    ...(flags.provider !== undefined && { provider: flags.provider }),
-    ...(progress !== undefined && { progress }),
-    ...(onInterrupt !== undefined && { signal: onInterrupt() }),
+    ...present({ provider: flags.provider, progress, signal: onInterrupt?.() }),
   });
 }
 

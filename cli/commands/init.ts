@@ -117,29 +117,19 @@ async function composeFrom(
     const notes = imported.unused.map((path) => `note: not imported: ${printable(path)}\n`);
     return { ok: true, text: imported.text, notes };
   }
-  const problems = imported.problems.map(
-    (problem) => `error: ${printable(describeProblem(read.name, problem))}\n`,
-  );
-  return {
-    ok: false,
-    errors: `error: ${printable(`${read.name} ${imported.reason}`)}\n${problems.join('')}`,
-  };
+  const problems = imported.problems.map((problem) => describeProblem(read.name, problem));
+  const lines = [`${read.name} ${imported.reason}`, ...problems];
+  return { ok: false, errors: lines.map((line) => `error: ${printable(line)}\n`).join('') };
 }
 
 async function composeFirst(directory: string, ask: Ask | null): Promise<Composed> {
   const answers = await answersFor(directory, ask);
-  if (answers === null)
-    return {
-      ok: false,
-      errors: 'error: input ended before all questions were answered; nothing was written\n',
-    };
+  const failure = (reason: string): Composed => ({ ok: false, errors: `error: ${reason}\n` });
+  if (answers === null) return failure('input ended before all questions were answered; nothing was written');
   const text = manifestText(answers);
   const parsed = parseManifest(text);
   if (parsed.ok) return { ok: true, text, notes: [] };
-  return {
-    ok: false,
-    errors: `error: these answers do not make a valid manifest: ${parsed.problems[0]?.message ?? ''}\n`,
-  };
+  return failure(`these answers do not make a valid manifest: ${parsed.problems[0]?.message ?? ''}`);
 }
 
 async function answersFor(directory: string, ask: Ask | null): Promise<Answers | null> {

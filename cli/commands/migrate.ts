@@ -3,11 +3,10 @@ import { resolve } from 'node:path';
 import { createTwoFilesPatch } from 'diff';
 import { migrate as migrateText } from '../../authoring/migrate/migrate.ts';
 import { describeProblem } from '../../core/manifest/describe-problem.ts';
-import { replaceFile } from '../../push/replace-file.ts';
 import type { AddCommand, CliContext } from '../context.ts';
-import { causeOf, readCauseOf } from '../file-failure.ts';
+import { readCauseOf, writeProblem } from '../file-failure.ts';
 import { ManifestArgument } from '../manifest-argument.ts';
-import { done, failed, printable, type Rendered } from '../rendered.ts';
+import { done, failed, printable, refusal, type Rendered } from '../rendered.ts';
 import { decodeText } from '../source-files.ts';
 
 interface MigrateFlags {
@@ -52,25 +51,17 @@ async function migrate(file: string, flags: MigrateFlags, context: CliContext): 
     const problems = migration.problems.map((problem) => `error: ${describeProblem(file, problem)}\n`);
     return failed(`error: ${name} was not migrated: ${migration.reason}\n${problems.join('')}`);
   }
-  const changes = migration.outcome === 'current' ? [] : migration.changes;
+  const isCurrent = migration.outcome === 'current';
+  if (isCurrent && (flags.dryRun || flags.output === undefined)) return done(`${name} is up to date\n`);
+  const { changes, text: result } = isCurrent ? { changes: [], text } : migration;
   const listed = changes.map(({ path, change }) => `${printable(path)}: ${printable(change)}\n`).join('');
-  const result = migration.outcome === 'current' ? text : migration.text;
   if (flags.dryRun) {
-    if (migration.outcome === 'current') return done(`${name} is up to date\n`);
     const patch = createTwoFilesPatch(file, flags.output ?? file, text, result, undefined, undefined, {
       headerOptions: { includeIndex: false, includeUnderline: false, includeFileHeaders: true },
     });
     return { ...done(patch), errors: listed };
   }
-  if (migration.outcome === 'current' && flags.output === undefined) return done(`${name} is up to date\n`);
-  return await written(flags.output ?? file, result, listed, context);
-}
-
-async function written(file: string, text: string, changes: string, { cwd }: CliContext): Promise<Rendered> {
-  try {
-    await replaceFile(resolve(cwd, file), text, 0o666);
-    return done(`${changes}wrote ${printable(file)}\n`);
-  } catch (error) {
-    return failed(`error: cannot write ${printable(file)}: ${causeOf(error)}\n`);
-  }
+  const target = flags.output ?? file;
+  const problem = await writeProblem(resolve(context.cwd, target), target, result);
+  return problem === null ? done(`${listed}wrote ${printable(target)}\n`) : refusal(problem, false);
 }

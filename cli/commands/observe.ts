@@ -5,7 +5,7 @@ import { parseCalls, parseHasLanes, parseMatrix, type ShownCall, type ShownRow }
 import { httpUrl } from '../option-values.ts';
 import { formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
 import { done, failed, json, refusal, reported, type Rendered } from '../rendered.ts';
-import { requestJson, SidecarFailure } from '../sidecar-request.ts';
+import { failureText, requestJson } from '../sidecar-request.ts';
 import { painter } from '../table.ts';
 
 interface ObserveFlags extends FormatFlags {
@@ -57,8 +57,7 @@ async function observe(flags: ObserveFlags, context: CliContext): Promise<Render
     if (!(await requestJson(flags.url, '/explore', parseHasLanes))) return refusal(NO_LANES, flags.json);
     return await follow(flags, context, context.stdio());
   } catch (error) {
-    if (!(error instanceof SidecarFailure)) throw error;
-    return refusal(`${error.message}\n${error.advice}`, flags.json);
+    return refusal(failureText(error), flags.json);
   }
 }
 

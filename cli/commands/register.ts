@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import { RUNTIMES, type Runtime } from '../../core/shapes/values.ts';
+import { isRecord } from '../../core/untrusted/fields.ts';
 import { reasonOf } from '../../probe/reason.ts';
 import { registerAgent, type RegistrationOutcome } from '../../push/register-agent.ts';
 import { describeRefusal } from '../../runtime/manifest-file.ts';
@@ -115,7 +116,7 @@ async function register(
   const blocked =
     outFile === undefined ? null : await rejectionToWrite(resolve(context.cwd, outFile), inputs);
   if (blocked !== null) return refusal(`cannot write ${printable(outFile ?? '')}: ${blocked}`, options.json);
-  if (isUnencrypted(url))
+  if (url.protocol === 'http:' && !isLoopback(url))
     context.warn?.(
       `warning: the admin key and the new key are sent unencrypted to ${shownUrl(url)}; use https://`,
     );
@@ -231,9 +232,8 @@ function hint(code: string, { protocol }: URL): string {
 }
 
 function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : '';
+  const code = isRecord(error) ? error['code'] : undefined;
+  return typeof code === 'string' ? code : '';
 }
 
 type Granted = RegistrationOutcome & { kind: 'registered' } & { agentName: string };
@@ -259,7 +259,7 @@ async function granted(key: Granted, options: RegisterOptions, context: CliConte
   const settings = {
     PLATFORM_URL: shownUrl(url),
     ...secret,
-    ...(ca === undefined ? {} : { PLATFORM_CA_FILE: resolve(context.cwd, ca) }),
+    ...(ca !== undefined && { PLATFORM_CA_FILE: resolve(context.cwd, ca) }),
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
   const { agentId, agentName, expiresAt, isNew } = key;
@@ -268,9 +268,4 @@ async function granted(key: Granted, options: RegisterOptions, context: CliConte
     errors: messages.map((line) => `${line}\n`).join(''),
     exitCode: 0,
   };
-}
-
-/** Plain HTTP to another host. */
-function isUnencrypted(url: URL): boolean {
-  return url.protocol === 'http:' && !isLoopback(url);
 }

@@ -2,18 +2,17 @@ import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { POLICY_MODES } from '../../core/shapes/values.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
-import { replaceFile } from '../../push/replace-file.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { gapText, matrixText } from '../egress/call-text.ts';
 import type { ShownCall, ShownGap, ShownRow } from '../egress/reports.ts';
-import { causeOf, exists, isSameFile, OVERWRITES_INPUT } from '../file-failure.ts';
+import { exists, isSameFile, OVERWRITES_INPUT, writeProblem } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
 import { DEFAULT_MANIFEST, defaultManifest } from '../manifest-argument.ts';
 import { formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
 import { failed, json, printable, printableLines, refusal, shellWord, type Rendered } from '../rendered.ts';
 import { runAgent, type Ended } from '../run-agent/agent-process.ts';
 import { lanesOfRun, type RunLanes } from '../run-agent/lanes-of-run.ts';
-import { LastReport } from '../run-agent/last-report.ts';
+import { lastReport } from '../run-agent/last-report.ts';
 import type { Learning } from '../run-agent/learn.ts';
 import { LiveCalls } from '../run-agent/live-calls.ts';
 import { choosePorts, type PortName, type Ports, type WantedPort } from '../run-agent/ports.ts';
@@ -185,10 +184,9 @@ async function runSubject(
   try {
     if (stopped.aborted) return { output: '', errors: '', exitCode: 130 };
     for (const problem of lanes.problems) print(`${printable(problem)}, so its calls are not observed`);
-    const before = Object.fromEntries(Object.entries(wanted).map(([name, { port: first }]) => [name, first]));
-    for (const line of startLines({ ports, lanes: lanes.lanes, wanted: before as Ports })) print(line);
+    for (const line of startLines({ ports, lanes: lanes.lanes, wanted })) print(line);
     const control = new URL(`http://127.0.0.1:${ports.control}`);
-    const reports = new LastReport(control);
+    const finishReports = lastReport(control);
     const live = new LiveCalls({
       ...{ control, paint, print },
       manifest: subject.learning === null ? subject.manifest : null,
@@ -200,7 +198,7 @@ async function runSubject(
     const ended = await runAgent(command, { env: agentEnv, cwd, stopped });
     if (ended.started) exitCode = ended.exitCode;
     // The calls last: the reports wait until no client is connected to a lane.
-    const report = { ...(await reports.finish()), calls: await live.finish() };
+    const report = { ...(await finishReports()), calls: await live.finish() };
     if (!ended.started) return refusal(`${printable(command[0] ?? '')}: ${ended.reason}`, flags.json);
     const run = { command, subject, lanes, report, ended, agentPort: ports.agent };
     return await withReport(run, { flags, context });
@@ -263,10 +261,7 @@ interface EndedRun {
   agentPort: number;
 }
 
-async function withReport(
-  run: EndedRun,
-  { flags, context }: { flags: RunFlags; context: CliContext },
-): Promise<Rendered> {
+async function withReport(run: EndedRun, { flags, context }: Omit<RunInput, 'stopped'>): Promise<Rendered> {
   const { gap, rows } = run.report;
   const { exitCode } = run.ended;
   const asJson = json({ exitCode, gap, matrix: rows });
@@ -275,19 +270,16 @@ async function withReport(
     rendered.errors = `${run.subject.learning === null ? '' : rendered.output}${rendered.errors}`;
     rendered.output = asJson;
   }
-  if (flags.report === undefined) return rendered;
-  try {
-    await replaceFile(resolve(context.cwd, flags.report), asJson, 0o666);
-    return { ...rendered, errors: `${rendered.errors}wrote ${printable(flags.report)}\n` };
-  } catch (error) {
-    const reason = `error: cannot write ${printable(flags.report)}: ${causeOf(error)}\n`;
-    return { ...rendered, errors: rendered.errors + reason, exitCode: exitCode === 0 ? 1 : exitCode };
-  }
+  const { report } = flags;
+  if (report === undefined) return rendered;
+  const problem = await writeProblem(resolve(context.cwd, report), report, asJson);
+  if (problem === null) return { ...rendered, errors: `${rendered.errors}wrote ${printable(report)}\n` };
+  return { ...rendered, errors: `${rendered.errors}error: ${problem}\n`, exitCode: exitCode || 1 };
 }
 
 async function endOf(
   { command, subject, lanes, report, ended: { exitCode }, agentPort }: EndedRun,
-  { flags, context }: { flags: RunFlags; context: CliContext },
+  { flags, context }: Omit<RunInput, 'stopped'>,
 ): Promise<Rendered> {
   const { gap, rows, calls } = report;
   const { cwd, color } = context;
@@ -303,11 +295,13 @@ async function endOf(
     const next = `wrote ${printable(learned.file)}\nReview it, then: platform run ${option}--mode enforce -- ${shellWords(command)}\n`;
     return { output: `\n${next}`, errors: '', exitCode };
   }
-  const listened =
-    gap.listened === false
-      ? `The agent never listened on port ${agentPort}, so its endpoints are not checked.\n`
-      : '';
+  const silent = `The agent never listened on port ${agentPort}, so its endpoints are not checked.\n`;
   const seen = seenText({ calls, rows }, subject.manifest);
-  const output = [`${gapText(gap, paint)}${listened}`, seen, noCall, matrixText(rows, paint)];
+  const output = [
+    gapText(gap, paint) + (gap.listened === false ? silent : ''),
+    seen,
+    noCall,
+    matrixText(rows, paint),
+  ];
   return { output: `\n${output.filter(Boolean).join('\n')}`, errors: '', exitCode };
 }

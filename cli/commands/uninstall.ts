@@ -1,7 +1,7 @@
 import type { Leftover, LeftoverReport } from '../../authoring/diagnosis/leftovers.ts';
-import { addClusterOptions, noCluster, type ClusterFlags } from '../cluster-options.ts';
+import { addClusterOptions, type ClusterFlags } from '../cluster-options.ts';
 import type { AddCommand, CliContext } from '../context.ts';
-import { printable, reported, type Rendered } from '../rendered.ts';
+import { printable, refusal, reported, type Rendered } from '../rendered.ts';
 import { painter, plural, type Paint } from '../table.ts';
 
 type UninstallFlags = ClusterFlags & {
@@ -37,7 +37,9 @@ With --verify: 0 nothing is left; 1 something is left or could not be checked, o
 async function uninstall(flags: UninstallFlags, context: CliContext): Promise<Rendered> {
   const { findLeftovers } = await import('../cluster/main.ts');
   const result = await findLeftovers(flags, context);
-  return result.ok ? renderUninstall(result.report, flags, context) : noCluster(result.reason, flags);
+  return result.ok
+    ? renderUninstall(result.report, flags, context)
+    : refusal(printable(result.reason), flags.json);
 }
 
 /** Output and exit code of `platform uninstall`. */

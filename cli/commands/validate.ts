@@ -93,49 +93,28 @@ function renderProblems(loaded: InvalidManifest): Rendered {
 }
 
 /** The gap report uses the same code for a manifest that is not valid. */
-const CODE = 'manifest.invalid';
+const INVALID = { code: 'manifest.invalid', severity: 'high', title: 'The manifest is not valid.' } as const;
+const WARNING = {
+  code: 'manifest.warning',
+  severity: 'low',
+  title: 'The manifest should be changed.',
+} as const;
 
 function findingsOf(loaded: LoadedManifest): FindingsReport {
   const { file } = loaded;
-  const command = 'validate';
-  if (loaded.ok) {
-    const findings = warningFindings(loaded);
-    return { command, file, summary: `${file} is valid`, findings, passed: [CODE] };
-  }
-  const findings = loaded.problems.map(({ path, message, line, column, suggestion }): Finding => {
-    const hint = suggestion === undefined ? '' : ` (did you mean ${asYaml(suggestion)}?)`;
-    const where = path === '' ? '' : `${path}: `;
-    return {
-      code: CODE,
-      ...(path !== '' && { item: path }),
-      severity: 'high',
-      title: 'The manifest is not valid.',
-      message: `${where}${message}${hint}`,
-      help: '',
-      file,
-      line,
-      column,
+  const findingOf =
+    (kind: typeof INVALID | typeof WARNING) =>
+    ({ path, message, line, column, suggestion }: ManifestProblem): Finding => {
+      const hint = suggestion === undefined ? '' : ` (did you mean ${asYaml(suggestion)}?)`;
+      const where = path === '' ? {} : { item: path };
+      const text = `${path === '' ? '' : `${path}: `}${message}${hint}`;
+      return { ...kind, ...where, message: text, help: '', file, line, column };
     };
-  });
+  const problems = loaded.ok ? [] : loaded.problems.map(findingOf(INVALID));
+  const state = loaded.ok ? 'is valid' : `is not valid: ${plural(problems.length, 'problem')}`;
   return {
-    command,
-    file,
-    summary: `${file} is not valid: ${plural(findings.length, 'problem')}`,
-    findings: [...findings, ...warningFindings(loaded)],
-    passed: [],
+    ...{ command: 'validate', file, summary: `${file} ${state}` },
+    findings: [...problems, ...warningsOf(loaded).map(findingOf(WARNING))],
+    passed: loaded.ok ? [INVALID.code] : [],
   };
-}
-
-function warningFindings(loaded: LoadedManifest): Finding[] {
-  return warningsOf(loaded).map(({ path, message, line, column }) => ({
-    code: 'manifest.warning',
-    item: path,
-    severity: 'low',
-    title: 'The manifest should be changed.',
-    message: `${path}: ${message}`,
-    help: '',
-    file: loaded.file,
-    line,
-    column,
-  }));
 }

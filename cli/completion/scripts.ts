@@ -1,15 +1,15 @@
-import type { CompletionWords, OptionWords } from './words.ts';
+import type { CommandWords, OptionWords } from './words.ts';
 
 /** Completion scripts by shell. They contain all words, because starting Node.js at each key press would be slow. */
 export const COMPLETION_SCRIPTS = { bash, zsh, fish } as const satisfies Record<
   string,
-  (words: CompletionWords) => string
+  (commands: readonly CommandWords[]) => string
 >;
 
 export type Shell = keyof typeof COMPLETION_SCRIPTS;
 
 /** Shell words of the tables; the descriptions of options are the only free text, and bash does not show them. */
-function bash({ commands }: CompletionWords): string {
+function bash(commands: readonly CommandWords[]): string {
   const names = commands.map(({ name }) => name).join(' ');
   const values = commands.flatMap((command) =>
     command.options
@@ -45,7 +45,7 @@ complete -o default -F _platform platform
 `;
 }
 
-function zsh({ commands }: CompletionWords): string {
+function zsh(commands: readonly CommandWords[]): string {
   const names = commands.map(({ name, summary }) => `    ${quote(`${name}:${summary}`)}\n`);
   const cases = commands.map(
     ({ name, options, values }) =>
@@ -77,7 +77,7 @@ function zshOption({ flags, description, takesValue, values }: OptionWords): str
   return flags.map((flag) => quote(`${flag}[${text}]${takesValue ? value : ''}`));
 }
 
-function fish({ commands }: CompletionWords): string {
+function fish(commands: readonly CommandWords[]): string {
   const first = commands.map(
     ({ name, summary }) =>
       `complete -c platform -n __fish_use_subcommand -f -a ${name} -d ${fishQuote(summary)}\n`,

@@ -1,10 +1,6 @@
 import type { Command, Option } from 'commander';
 
-/** What a shell can complete after `platform`. */
-export interface CompletionWords {
-  commands: readonly CommandWords[];
-}
-
+/** What a shell can complete after a command of `platform`. */
 export interface CommandWords {
   name: string;
   summary: string;
@@ -23,10 +19,10 @@ export interface OptionWords {
 }
 
 /** Reads the words from the definition of the program, so that the scripts cannot be incomplete. */
-export function completionWords(program: Command): CompletionWords {
+export function completionWords(program: Command): CommandWords[] {
   const commands = program.createHelp().visibleCommands(program).map(wordsOf);
   const names = commands.map(({ name }) => name);
-  return { commands: commands.map((each) => (each.name === 'help' ? { ...each, values: names } : each)) };
+  return commands.map((each) => (each.name === 'help' ? { ...each, values: names } : each));
 }
 
 function wordsOf(command: Command): CommandWords {

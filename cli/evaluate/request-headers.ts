@@ -1,6 +1,5 @@
 import type { Environment } from '../../runtime/env.ts';
-
-export type RequestHeaders = { ok: true; headers: Record<string, string> } | { ok: false; reason: string };
+import { notFound, type Found } from '../admin-key.ts';
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
@@ -24,24 +23,20 @@ export function collectHeader(value: string, before: readonly string[] = []): st
  * Reads `Name: value` texts. `$env:VAR` in a value stands for a variable of the environment, so that a token is neither in the
  * history of the shell nor in the list of processes. A reason never contains a value.
  */
-export function requestHeaders(given: readonly string[], env: Environment): RequestHeaders {
+export function requestHeaders(given: readonly string[], env: Environment): Found<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (const [index, text] of given.entries()) {
     const colon = text.indexOf(':');
     const name = text.slice(0, Math.max(0, colon)).trim().toLowerCase();
-    if (!NAME.test(name)) return failure(`--header number ${index + 1} must be "Name: value"`);
-    if (RESERVED.includes(name)) return failure(`--header cannot set ${name}`);
+    if (!NAME.test(name)) return notFound(`--header number ${index + 1} must be "Name: value"`);
+    if (RESERVED.includes(name)) return notFound(`--header cannot set ${name}`);
     const value = text.slice(colon + 1).trim();
     const variables = Array.from(value.matchAll(REFERENCE), ([, variable = '']) => variable);
     const unset = variables.find((variable) => (env[variable] ?? '') === '');
-    if (unset !== undefined) return failure(`--header ${name}: the variable ${unset} is not set`);
+    if (unset !== undefined) return notFound(`--header ${name}: the variable ${unset} is not set`);
     const resolved = value.replaceAll(REFERENCE, (_, variable: string) => env[variable] ?? '');
-    if (!VALUE.test(resolved)) return failure(`--header ${name}: the value must be printable ASCII`);
+    if (!VALUE.test(resolved)) return notFound(`--header ${name}: the value must be printable ASCII`);
     headers[name] = resolved;
   }
-  return { ok: true, headers };
-}
-
-function failure(reason: string): RequestHeaders {
-  return { ok: false, reason };
+  return { ok: true, value: headers };
 }

@@ -29,69 +29,57 @@ export interface AgentEndpoint {
 const MAX_BYTES = 8 * 1024 * 1024;
 const OTHER_FORM = [400, 404, 415, 422];
 
-/** Sends samples to one agent, and remembers the form of the body that the agent accepts. */
-export class SampleSender {
-  readonly #endpoint: AgentEndpoint;
-  #accepted: BodyForm | null = null;
-
-  constructor(endpoint: AgentEndpoint) {
-    this.#endpoint = endpoint;
-  }
-
-  /** Never rejects; null: the run was aborted. */
-  async send(sample: Sample): Promise<SampleResult | null> {
-    const forms = this.#accepted === null ? this.#endpoint.forms : [this.#accepted];
+/**
+ * Returns a function that sends one sample to the agent, and remembers the form of the body that the agent accepts. It never
+ * rejects; null: the run was aborted.
+ */
+export function sampleSender(endpoint: AgentEndpoint): (sample: Sample) => Promise<SampleResult | null> {
+  const { url, model, headers: own, timeoutMs, signal } = endpoint;
+  let { forms } = endpoint;
+  const headers = {
+    ...own,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'accept-encoding': 'identity',
+  };
+  return async (sample) => {
     for (const form of forms) {
+      const body = JSON.stringify(BODIES[form](sample.input, model));
       const startedAt = performance.now();
-      const response = await this.#exchange(form, sample.input);
+      const options = { method: 'POST', headers, body, maxBytes: MAX_BYTES, timeoutMs, signal } as const;
+      const response = await exchange(url, options);
       const latencyMs = Math.round(performance.now() - startedAt);
-      if (this.#endpoint.signal?.aborted === true) return null;
+      if (signal?.aborted === true) return null;
       if (response.answered && OTHER_FORM.includes(response.status) && form !== forms.at(-1)) continue;
-      if (response.answered && response.status < 300) this.#accepted = form;
-      return this.#resultOf(sample, response, latencyMs);
+      if (response.answered && response.status < 300) forms = [form];
+      return resultOf(sample, response, latencyMs, endpoint);
     }
     throw new Error('there is no form of the body to try');
-  }
+  };
+}
 
-  #exchange(form: BodyForm, message: string): Promise<Exchange> {
-    const { url, model, headers, timeoutMs, signal } = this.#endpoint;
-    return exchange(url, {
-      method: 'POST',
-      headers: {
-        ...headers,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'accept-encoding': 'identity',
-      },
-      body: JSON.stringify(BODIES[form](message, model)),
-      maxBytes: MAX_BYTES,
-      timeoutMs,
-      signal,
-    });
-  }
-
-  #resultOf(sample: Sample, response: Exchange, latencyMs: number): SampleResult {
-    const { line, input, expected } = sample;
-    const failed = (error: string) => ({ line, input, expected, passed: false, error, latencyMs });
-    if (!response.answered) return failed(response.reason);
-    const { status, headers, body } = response;
-    if (status > 299) return failed(`HTTP ${status}${body === null ? '' : `: ${startOf(body)}`}`);
-    if (body === null)
-      return failed(`the response did not end within ${this.#endpoint.timeoutMs} ms or 8 MiB`);
-    const text = responseText(headers['content-type'] ?? '', body.toString());
-    return judgeSample(sample, { text, latencyMs, tokens: this.#tokensOf(response, body) });
-  }
-
-  #tokensOf({ status, headers }: Exchange & { answered: true }, body: Buffer): number | null {
-    // The samples are sent to the declared chat path, where usage counts in any form.
-    const path = this.#endpoint.url.pathname;
-    const about = { method: 'POST', path, declared: { chatPath: path, isMcp: false } };
-    const head = { statusCode: status, contentType: headers['content-type'], ...about };
-    const reader = createUsageReader(head, () => null);
-    if (reader.needsBody) reader.write(body);
-    const calls = reader.end()?.calls ?? [];
-    return calls.length === 0 ? null : calls.reduce((sum, { totalTokens }) => sum + totalTokens, 0);
-  }
+function resultOf(
+  sample: Sample,
+  response: Exchange,
+  latencyMs: number,
+  { url, timeoutMs }: AgentEndpoint,
+): SampleResult {
+  const { line, input, expected } = sample;
+  const failed = (error: string) => ({ line, input, expected, passed: false, error, latencyMs });
+  if (!response.answered) return failed(response.reason);
+  const { status, headers, body } = response;
+  if (status > 299) return failed(`HTTP ${status}${body === null ? '' : `: ${startOf(body)}`}`);
+  if (body === null) return failed(`the response did not end within ${timeoutMs} ms or 8 MiB`);
+  const contentType = headers['content-type'];
+  const text = responseText(contentType ?? '', body.toString());
+  // The samples are sent to the declared chat path, where usage counts in any form.
+  const path = url.pathname;
+  const about = { method: 'POST', path, declared: { chatPath: path, isMcp: false } };
+  const reader = createUsageReader({ statusCode: status, contentType, ...about }, () => null);
+  if (reader.needsBody) reader.write(body);
+  const calls = reader.end()?.calls ?? [];
+  const tokens = calls.length === 0 ? null : calls.reduce((sum, { totalTokens }) => sum + totalTokens, 0);
+  return judgeSample(sample, { text, latencyMs, tokens });
 }
 
 const startOf = (body: Buffer): string => body.toString().replaceAll(/\s+/g, ' ').slice(0, 200);

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { MAX_MANIFEST_BYTES } from '../../core/manifest/parse-manifest.ts';
 import { present } from '../../core/untrusted/present.ts';
+import { notFound } from '../admin-key.ts';
 import type { CliContext } from '../context.ts';
 import { readCauseOf } from '../file-failure.ts';
 import { shownUrl } from '../sidecar-request.ts';
@@ -29,33 +30,29 @@ export async function readSource(
 ): Promise<SourceText> {
   if (from.startsWith('kagent:')) return await readAgent(from, options, context);
   if (options.kubeconfig !== undefined || options.context !== undefined)
-    return {
-      ok: false,
-      reason: '--kubeconfig and --context are only for --from kagent:<namespace>/<name>',
-    };
+    return notFound('--kubeconfig and --context are only for --from kagent:<namespace>/<name>');
   if (SCHEME.test(from)) return await readUrl(from);
   const name = from === '-' ? 'standard input' : from;
   try {
     const bytes = await readBytes(from, context);
-    if (bytes.length > MAX_MANIFEST_BYTES)
-      return { ok: false, reason: `${name} exceeds the maximum size of 1 MiB` };
+    if (bytes.length > MAX_MANIFEST_BYTES) return notFound(`${name} exceeds the maximum size of 1 MiB`);
     return { ok: true, name, text: decodeText(bytes) };
   } catch (error) {
-    return { ok: false, reason: `cannot read ${name}: ${readCauseOf(error)}` };
+    return notFound(`cannot read ${name}: ${readCauseOf(error)}`);
   }
 }
 
 async function readUrl(from: string): Promise<SourceText> {
-  const url = URL.canParse(from) ? new URL(from) : null;
+  const url = URL.parse(from);
   if (url === null || !['http:', 'https:'].includes(url.protocol))
-    return { ok: false, reason: 'the URL of --from is not a valid http(s) URL' };
+    return notFound('the URL of --from is not a valid http(s) URL');
   const fetched = await fetchSource(url);
   if (!fetched.ok) return fetched;
   const name = shownUrl(url);
   try {
-    return { ok: true, name, text: decodeText(fetched.bytes) };
+    return { ok: true, name, text: decodeText(fetched.value) };
   } catch (error) {
-    return { ok: false, reason: `the response of ${name} ${readCauseOf(error)}` };
+    return notFound(`the response of ${name} ${readCauseOf(error)}`);
   }
 }
 
@@ -69,7 +66,7 @@ async function readBytes(path: string, { cwd, stdin }: CliContext): Promise<Uint
 async function readAgent(from: string, options: SourceOptions, context: CliContext): Promise<SourceText> {
   const [, namespace, name] = KAGENT.exec(from) ?? [];
   if (namespace === undefined || name === undefined)
-    return { ok: false, reason: '--from kagent: must be followed by <namespace>/<name>' };
+    return notFound('--from kagent: must be followed by <namespace>/<name>');
   const { readKagentAgent } = await import('../cluster/main.ts');
   const { kubeconfig, context: contextName } = options;
   const selection = { ...present({ kubeconfig, context: contextName }), namespace };

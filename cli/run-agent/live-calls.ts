@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   declaredEgressOf,
   isDeclaredModel,
@@ -12,8 +11,9 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import { callLine } from '../egress/call-text.ts';
 import { parseCalls, type ShownCall } from '../egress/reports.ts';
 import { printable } from '../rendered.ts';
-import { requestJson, SidecarFailure } from '../sidecar-request.ts';
+import { requestJson } from '../sidecar-request.ts';
 import type { Paint } from '../table.ts';
+import { poll } from './last-report.ts';
 
 const INTERVAL_MS = 250;
 /** Calls that one request returns. */
@@ -44,7 +44,8 @@ export class LiveCalls {
     this.#options = options;
     const { manifest } = options;
     this.#declared = manifest === null ? null : declaredEgressOf(manifest);
-    this.#polling = this.#poll();
+    const times = { firstMs: INTERVAL_MS, maxMs: INTERVAL_MS };
+    this.#polling = poll(this.#ended.signal, () => this.#read(), times);
   }
 
   /** The calls until the end of the agent, the newest ten thousand. Rejects with a SidecarFailure. */
@@ -53,17 +54,6 @@ export class LiveCalls {
     await this.#polling;
     await this.#read();
     return this.#calls;
-  }
-
-  async #poll(): Promise<void> {
-    const { signal } = this.#ended;
-    while (!signal.aborted)
-      try {
-        await sleep(INTERVAL_MS, undefined, { signal, ref: false });
-        await this.#read();
-      } catch (error) {
-        if (!signal.aborted && !(error instanceof SidecarFailure)) throw error;
-      }
   }
 
   async #read(): Promise<void> {

@@ -14,25 +14,22 @@ import { printable } from '../rendered.ts';
 import { plural } from '../table.ts';
 import type { RunLane } from './lanes-of-run.ts';
 import { toolsOf } from './live-calls.ts';
-import type { Ports } from './ports.ts';
+import type { PortName, Ports, WantedPort } from './ports.ts';
 
-/** The lines at the start of a run: one per address. */
-export function startLines({
-  ports,
-  lanes,
-  wanted,
-}: {
+interface Start {
   ports: Ports;
   lanes: readonly RunLane[];
   /** The ports before those that are in use were replaced. */
-  wanted: Ports;
-}): string[] {
-  const moved = (name: keyof Ports): string =>
-    ports[name] === wanted[name] ? '' : ` (${wanted[name]} is in use)`;
-  const at = (name: keyof Ports): string => `http://127.0.0.1:${ports[name]}`;
+  wanted: Readonly<Record<PortName, WantedPort>>;
+}
+
+/** The lines at the start of a run: one per address. */
+export function startLines({ ports, lanes, wanted }: Start): string[] {
+  const moved = (name: PortName): string =>
+    ports[name] === wanted[name].port ? '' : ` (${wanted[name].port} is in use)`;
+  const at = (name: PortName): string => `http://127.0.0.1:${ports[name]}`;
   const observe = moved('control') === '' ? '' : ` --url ${at('control')}`;
-  const agent =
-    moved('agent') === '' ? '' : ` (${wanted.agent} is in use, so the agent gets PORT=${ports.agent})`;
+  const agent = moved('agent').replace(')', `, so the agent gets PORT=${ports.agent})`);
   return [
     `proxy    ${at('proxy')}  clients of the agent must use this port${moved('proxy')}`,
     `agent    ${at('agent')}  where the agent listens, if it is a server${agent}`,

@@ -2,20 +2,22 @@ import { resolve } from 'node:path';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { Code } from '../../authoring/scan/code.ts';
 import { collect } from '../../authoring/scan/collect.ts';
+import { parseCompletion, withCompletion, type Completed } from '../../authoring/scan/completion.ts';
 import { draftOf, type Draft } from '../../authoring/scan/draft.ts';
 import { manifestText } from '../../authoring/scan/manifest-text.ts';
 import { promptFiles } from '../../authoring/scan/prompts.ts';
 import { redacted } from '../../authoring/scan/secrets.ts';
 import { summaryOf } from '../../authoring/scan/summary.ts';
+import { responseOf } from '../../llm/json-response.ts';
+import { scanRequest } from '../../llm/prompts/scan.ts';
 import type { Provider } from '../../llm/provider.ts';
 import { selectProvider } from '../../llm/select-provider.ts';
-import { replaceFile } from '../../push/replace-file.ts';
+import { notFound, type Found } from '../admin-key.ts';
 import type { CliContext } from '../context.ts';
-import { causeOf, fileFailure } from '../file-failure.ts';
+import { fileFailure, writeProblem } from '../file-failure.ts';
 import { failed, printable, printableLines, type Rendered } from '../rendered.ts';
 import { painter, plural, table } from '../table.ts';
-import { completeDraft } from './complete-draft.ts';
-import { manifestTarget, type ManifestTarget } from './manifest-target.ts';
+import { manifestTarget } from './manifest-target.ts';
 import { readDirectory, type Directory } from './read-directory.ts';
 
 export interface ScanFlags {
@@ -28,8 +30,6 @@ export interface ScanFlags {
   /** False with --no-llm. */
   llm: boolean;
 }
-
-type Outcome<T> = { ok: true; value: T } | { ok: false; reason: string };
 
 /** Writes a manifest from the code of a directory. After a failure nothing is written. */
 export async function runScan(flags: ScanFlags, context: CliContext): Promise<Rendered> {
@@ -52,22 +52,13 @@ export async function runScan(flags: ScanFlags, context: CliContext): Promise<Re
   const report = reportText(draft, read.value, context);
   const errors = notes.map((note) => `${printable(note)}\n`).join('');
   if (flags.dryRun) return { output: text, errors: report + errors, exitCode: 0 };
-  return await written(target.target, { text, report, errors });
+  const { path, shown, note } = target.target;
+  const problem = await writeProblem(path, shown, text);
+  if (problem !== null) return refused(problem);
+  return { output: `${report}wrote ${printable(shown + note)}\n`, errors, exitCode: 0 };
 }
 
 const refused = (reason: string): Rendered => failed(`error: ${printableLines(reason)}\n`);
-
-async function written(
-  { path, shown, note }: ManifestTarget,
-  { text, report, errors }: { text: string; report: string; errors: string },
-): Promise<Rendered> {
-  try {
-    await replaceFile(path, text, 0o666);
-    return { output: `${report}wrote ${printable(shown + note)}\n`, errors, exitCode: 0 };
-  } catch (error) {
-    return refused(`cannot write ${shown}: ${causeOf(error)}`);
-  }
-}
 
 const WITHOUT_LLM = '--no-llm writes only what was found in the code';
 
@@ -75,31 +66,42 @@ const WITHOUT_LLM = '--no-llm writes only what was found in the code';
 async function providerFor(
   { llm, provider }: ScanFlags,
   { env }: CliContext,
-): Promise<Outcome<Provider | null>> {
-  if (!llm)
-    return provider === undefined
-      ? { ok: true, value: null }
-      : { ok: false, reason: '--provider and --no-llm exclude each other' };
+): Promise<Found<Provider | null>> {
+  if (!llm && provider !== undefined) return notFound('--provider and --no-llm exclude each other');
+  if (!llm) return { ok: true, value: null };
   const selection = await selectProvider(env, provider);
   if (selection.ok) return { ok: true, value: selection.provider };
-  return {
-    ok: false,
-    reason: `${selection.reason}\n"platform provider-status" shows the providers; ${WITHOUT_LLM}`,
-  };
+  return notFound(`${selection.reason}\n"platform provider-status" shows the providers; ${WITHOUT_LLM}`);
 }
 
-async function directoryAt(dir: string, { cwd }: CliContext): Promise<Outcome<Directory>> {
+async function directoryAt(dir: string, { cwd }: CliContext): Promise<Found<Directory>> {
   const shown = printable(dir);
   try {
     const directory = await readDirectory(resolve(cwd, dir));
     if (directory.files.length > 0) return { ok: true, value: directory };
     const skipped = skippedText(directory).trimEnd();
     const reason = `${shown} contains no .py, .ts, .js, .mjs or .cjs file that can be read`;
-    return { ok: false, reason: skipped === '' ? reason : `${reason}\n${skipped}` };
+    return notFound(skipped === '' ? reason : `${reason}\n${skipped}`);
   } catch (error) {
     const cause = fileFailure(error, { ENOENT: 'does not exist', ENOTDIR: 'is not a directory' });
-    return { ok: false, reason: `cannot read ${shown}: ${cause}` };
+    return notFound(`cannot read ${shown}: ${cause}`);
   }
+}
+
+/** Lets a model complete a draft. The model gets the code without tests, and without the literals that look like secrets. */
+async function completeDraft(
+  { draft, code }: { draft: Draft; code: Code },
+  provider: Provider,
+  { onInterrupt, progress }: CliContext,
+): Promise<({ ok: true } & Completed) | { ok: false; reason: string }> {
+  const files = code.sources.map((source) => ({ path: source.path, text: redacted(source).text }));
+  const found = summaryOf(draft).map(({ kind, name, places }) => `${kind} ${name}: ${places}`);
+  progress?.(`waiting for ${provider.name} (${plural(files.length, 'file')})`);
+  const signal = onInterrupt?.() ?? new AbortController().signal;
+  const result = await provider.complete(scanRequest(files, found), { signal });
+  if (!result.ok) return result;
+  const response = responseOf(result.text, parseCompletion);
+  return response.ok ? { ok: true, ...withCompletion(draft, response.value, code) } : response;
 }
 
 interface ScanResult {
@@ -112,7 +114,7 @@ async function draftFrom(
   { files, others }: Directory,
   provider: Provider | null,
   context: CliContext,
-): Promise<Outcome<ScanResult>> {
+): Promise<Found<ScanResult>> {
   const code = new Code(files);
   const draft = draftOf(collect(code), code, promptFiles(code, others));
   const notes = code.sources
@@ -121,10 +123,7 @@ async function draftFrom(
   if (provider === null) return { ok: true, value: { draft, notes } };
   const completed = await completeDraft({ draft, code }, provider, context);
   if (!completed.ok)
-    return {
-      ok: false,
-      reason: `${provider.name}: ${completed.reason}; nothing was written. ${WITHOUT_LLM}`,
-    };
+    return notFound(`${provider.name}: ${completed.reason}; nothing was written. ${WITHOUT_LLM}`);
   if (completed.rejected > 0)
     notes.push(
       `warning: ${plural(completed.rejected, 'proposal')} of the model left out, because the code does not contain the name`,
