@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Time as a dependency, with the same shape as the clock in runtime/. It is declared here because the reporter runs
+ * Time as a dependency; the clock of runtime/ is this one. It is declared here because the reporter runs
  * inside the agent's server and must not import runtime/.
  */
 export interface PushClock {
