@@ -6,7 +6,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { CONTROL_PLANE_FIELDS, readConfig as readControlPlaneConfig } from '../control-plane/config.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
-import { OPERATOR_PERMISSIONS } from '../operator/permissions.ts';
+import { OPERATOR_PERMISSIONS } from '../testing/cluster/operator-permissions.ts';
 import { installPermissions } from '../authoring/diagnosis/install-permissions.ts';
 import { NO_RESPONSE } from '../core/injection/names.ts';
 import { fileVariable, type EnvFields } from '../runtime/env.ts';

@@ -19,7 +19,7 @@ import { CANARY_POLICY, InjectorRig, optedIn, podTemplate } from '../testing/clu
 import { until } from '../testing/cluster/operator-rig.ts';
 import { RELEASE_NAMESPACE as SYSTEM } from '../testing/cluster/rendered-chart.ts';
 import { TIMING } from '../webhook/certificates/advance.ts';
-import { OPERATOR_PERMISSIONS } from './permissions.ts';
+import { OPERATOR_PERMISSIONS } from '../testing/cluster/operator-permissions.ts';
 
 const selector = { matchLabels: { app: 'x' } };
 /** Schedulable also on nodes that are not ready. */

@@ -36,7 +36,7 @@ import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { installedOf } from './config.ts';
 import type { AgentPolicyStatus } from '../core/shapes/agent-policy.ts';
 import type { OrganisationFinding, OrganisationStatus } from '../core/shapes/organisation.ts';
-import { OPERATOR_PERMISSIONS } from './permissions.ts';
+import { OPERATOR_PERMISSIONS } from '../testing/cluster/operator-permissions.ts';
 import { apiAudit, permissionsOf } from '../testing/cluster/api-audit.ts';
 import { reportedInstance } from '../testing/fleet/fleet.ts';
 import { configOf } from '../testing/cluster/operator-config.ts';

@@ -1,4 +1,4 @@
-import type { PermissionRule } from '../kube/types.ts';
+import type { PermissionRule } from '../../kube/types.ts';
 
 /**
  * The exact permissions of the operator. A test runs the operator with these permissions and compares them with the API

@@ -9,7 +9,7 @@ import { KubeClient, KubeError } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/cluster-access.ts';
 import { expectOk, listObjects } from '../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../../kube/resources.ts';
-import { OPERATOR_PERMISSIONS } from '../../operator/permissions.ts';
+import { OPERATOR_PERMISSIONS } from './operator-permissions.ts';
 import { apiAudit, type ApiAudit } from './api-audit.ts';
 import { ProcessRig, type RunningPart } from '../machine/process-rig.ts';
 import { tokenKubeconfig } from './token-kubeconfig.ts';
