@@ -1,8 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setNewest } from '../core/untrusted/set-newest.ts';
-import { describeError, type Logger } from '../runtime/logger.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { KubeClient } from './client.ts';
+import { describeError } from '../runtime/logger.ts';
+import type { ClusterParts } from './cluster-parts.ts';
 import { microTime } from './lease.ts';
 import { expectOk, listObjects, patchObject } from './objects.ts';
 import { collectionPath, resource } from './resources.ts';
@@ -30,14 +29,11 @@ export interface EventNote {
   series?: string;
 }
 
-export interface EventRecorderOptions {
-  client: KubeClient;
+export interface EventRecorderOptions extends ClusterParts {
   /** `platform.io/operator` */
   controller: string;
   /** The pod's name. */
   instance: string;
-  clock: Clock;
-  logger: Logger;
 }
 
 /** An Event in the API server, written by this recorder or by another client. */

@@ -1,7 +1,7 @@
-import type { Clock } from '../runtime/clock.ts';
-import { describeError, type Logger } from '../runtime/logger.ts';
+import { describeError } from '../runtime/logger.ts';
 import { halfJitter } from './backoff.ts';
-import { KubeError, type KubeClient } from './client.ts';
+import { KubeError } from './client.ts';
+import type { ClusterParts } from './cluster-parts.ts';
 import { NamespaceBudget, partOfHeap } from './namespace-budget.ts';
 import { expectOk, listObjects, type ListSelection } from './objects.ts';
 import { collectionPath, keyText, type ObjectKey, type Resource } from './resources.ts';
@@ -18,12 +18,9 @@ export type Change<T> =
   | { type: 'modified'; object: T; before: T }
   | { type: 'deleted'; object: T };
 
-export interface InformerOptions<T> {
-  client: KubeClient;
+export interface InformerOptions<T> extends ClusterParts {
   resource: Resource<T>;
   selection?: ListSelection;
-  logger: Logger;
-  clock: Clock;
   /** Called once per change, after the cache is updated. It must be quick and must not throw; typically it queues a key. */
   onChange?: (change: Change<T>) => void;
   /** Returns the part of an object to keep in the cache; null: do not cache an object that no selector can exclude. */

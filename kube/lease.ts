@@ -1,17 +1,13 @@
-import type { Clock } from '../runtime/clock.ts';
-import { describeError, type Logger } from '../runtime/logger.ts';
-import type { KubeClient } from './client.ts';
+import { describeError } from '../runtime/logger.ts';
+import type { ClusterParts } from './cluster-parts.ts';
 import { createObject, expectOk, getObject } from './objects.ts';
 import { LEASES, objectPath, type ObjectKey } from './resources.ts';
 import type { Lease, LeaseSpec } from './types.ts';
 
-export interface LeaderElectionOptions {
-  client: KubeClient;
+export interface LeaderElectionOptions extends ClusterParts {
   lease: ObjectKey & { namespace: string };
   /** Unique per process: the pod's name and a random part. */
   identity: string;
-  logger: Logger;
-  clock: Clock;
   /** Runs while this process is the leader. It must end soon after `signal` aborts, when leadership is lost or released. */
   lead: (signal: AbortSignal) => Promise<void>;
   timing?: LeaseTiming;

@@ -2,17 +2,12 @@ import type { AgentPolicy, RuleSource } from '../core/organisation/finding.ts';
 import { parsePolicy } from '../core/organisation/parse-policy.ts';
 import type { AgentPolicyStatus } from '../core/shapes/agent-policy.ts';
 import type { NotJudged } from '../core/shapes/organisation.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Logger } from '../runtime/logger.ts';
-import type { KubeClient } from './client.ts';
+import type { ClusterParts } from './cluster-parts.ts';
 import { Informer } from './informer.ts';
 import { AGENT_POLICIES, NAMESPACES } from './resources.ts';
 import type { KubeObject } from './types.ts';
 
-interface Parts {
-  client: KubeClient;
-  clock: Clock;
-  logger: Logger;
+interface Parts extends ClusterParts {
   /** Called after a change of a policy or of the labels of a namespace. It must be quick. */
   onChange?: () => void;
 }
@@ -21,7 +16,7 @@ interface Parts {
 export class OrganisationRules implements RuleSource {
   readonly #policies: Informer<KubeObject>;
   readonly #namespaces: Informer<KubeObject>;
-  readonly #logger: Logger;
+  readonly #logger: Parts['logger'];
   /** Parsed again after a change. */
   #parsed: { policies: AgentPolicy[]; invalid: NotJudged[] } | null = null;
 

@@ -1,23 +1,17 @@
 import { AGENT_LABEL, MAX_LABELS } from '../core/injection/names.ts';
 import { present } from '../core/untrusted/present.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { Informer, type Change, type InformerOptions, type InformerTiming } from '../kube/informer.ts';
+import type { ClusterParts } from '../kube/cluster-parts.ts';
+import { Informer, type Change, type InformerOptions } from '../kube/informer.ts';
 import { keepObservation } from '../kube/kept-metadata.ts';
 import { createIndex, type ObjectIndex } from '../kube/object-index.ts';
 import type { ListSelection } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, PODS, SERVICES } from '../kube/resources.ts';
 import type { KubeObject, Pod, Service } from '../kube/types.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Logger } from '../runtime/logger.ts';
 import { keepOptedIn, keepPod } from './agents/agent-pods.ts';
 import { claimOf } from './agents/claim.ts';
 import type { AgentController } from './agents/controller.ts';
 
-export interface InformerParts {
-  client: KubeClient;
-  clock: Clock;
-  logger: Logger;
-  informerTiming?: Partial<InformerTiming> | undefined;
+export interface InformerParts extends ClusterParts {
   /** Namespaces that are excluded from injection. */
   excludedNamespaces: readonly string[];
 }
@@ -35,10 +29,10 @@ const UNLABELLED = {
  * are updated.
  */
 export function createInformers(
-  { client, clock, logger, informerTiming, excludedNamespaces }: InformerParts,
+  { client, clock, logger, excludedNamespaces }: InformerParts,
   controller: () => Pick<AgentController, 'podChanged' | 'observationChanged' | 'serviceChanged'>,
 ) {
-  const common = { client, clock, logger, ...(informerTiming && { timing: informerTiming }) };
+  const common = { client, clock, logger };
   const agentOf = (pod: Pod): string | null => {
     const claim = claimOf(pod, excludedNamespaces);
     return claim?.kind === 'agent' ? claim.key : null;

@@ -1,30 +1,24 @@
 import { once } from 'node:events';
 import { KubeClient } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/cluster-access.ts';
+import type { ClusterParts } from '../kube/cluster-parts.ts';
 import type { EventRecorder } from '../kube/events.ts';
-import type { InformerTiming } from '../kube/informer.ts';
 import { accessAs } from '../kube/service-account.ts';
 import type { WorkObserver } from '../kube/work-queue.ts';
-import type { Clock } from '../runtime/clock.ts';
 import { injectionSettings } from '../runtime/injection-config.ts';
-import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { Canary } from './canary/canary.ts';
 import { canaryOf, type OperatorConfig } from './config.ts';
 import { RejectionController } from './rejections/controller.ts';
 
-export interface InjectorWatchParts {
+export interface InjectorWatchParts extends ClusterParts {
   config: OperatorConfig;
   /** The namespace of the release, which contains the canary's ServiceAccount; null: unknown, so no canary. */
   namespace: string | null;
   access: ClusterAccess;
-  client: KubeClient;
-  clock: Clock;
-  logger: Logger;
   metrics: Metrics;
   events: EventRecorder;
   observe: WorkObserver;
-  informerTiming?: Partial<InformerTiming> | undefined;
   /** Called with the key of an agent whose `misfitOf` has changed. */
   onMisfit(agent: string): void;
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock, type Clock } from '../runtime/clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../testing/cluster/fake-api-server.ts';
 import { configOf, kubeconfigFor } from '../testing/cluster/operator-config.ts';
@@ -37,22 +38,19 @@ async function until<T>(check: () => Promise<T | false> | T | false): Promise<T>
 
 describe('the operator', () => {
   let operator: Operator;
+  let passedMs = 0;
+  /** Delays after errors are short. */
+  const clock: Clock = {
+    ...systemClock,
+    monotonicMs: () => performance.now() + passedMs,
+    sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 50), signal),
+  };
   // A failed test must not leave an operator running, because its timers would keep the test run from ending.
   afterEach(() => operator.close());
 
   function start(): Promise<Operator> {
-    const config = configOf({
-      POD_NAME: 'operator-1',
-      KUBECONFIG: kubeconfig,
-    });
-    const informerTiming = {
-      watchMs: 500,
-      openMs: 5_000,
-      lateMs: 2_000,
-      freshMs: 2_500,
-      backoff: { baseMs: 20, maxMs: 50 },
-    };
-    return startOperator(config, silentLogger, new AbortController().signal, { informerTiming });
+    const config = configOf({ POD_NAME: 'operator-1', KUBECONFIG: kubeconfig });
+    return startOperator(config, silentLogger, new AbortController().signal, { clock });
   }
 
   async function get(path: string): Promise<{ status: number; body: unknown }> {
@@ -82,6 +80,7 @@ describe('the operator', () => {
     const path = '/apis/coordination.k8s.io/v1/namespaces/system/leases/platform-operator';
     await until(() => server.get(path) !== undefined);
     server.away(true);
+    passedMs += 20_000;
     // Each informer detects the outage separately.
     await until(async () => {
       const { status, body } = await get('/readyz');

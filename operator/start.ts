@@ -1,13 +1,13 @@
 import { KubeClient } from '../kube/client.ts';
-import type { InformerTiming } from '../kube/informer.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { CLUSTER_LIMITS } from '../runtime/connection-limits.ts';
+import { createApp } from '../runtime/http-app.ts';
 import { listen } from '../runtime/http-listener.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { createMetrics } from '../runtime/metrics.ts';
+import { processRoutes } from '../runtime/process-routes.ts';
 import type { Running } from '../runtime/run-process.ts';
-import { createOperatorApp } from './app.ts';
 import type { OperatorConfig } from './config.ts';
 import { createContext, type OperatorContext } from './context.ts';
 import { createFollowed } from './followed.ts';
@@ -18,26 +18,19 @@ export interface Operator extends Running {
   readonly port: number;
 }
 
-/** Replacements for tests. */
-export interface OperatorOverrides {
-  clock?: Clock;
-  informerTiming?: Partial<InformerTiming>;
-}
-
 /** Opens the port, syncs the caches and maintains the observations while leader. `close` releases leadership first. */
 export async function startOperator(
   config: OperatorConfig,
   logger: Logger,
   signal: AbortSignal,
-  overrides: OperatorOverrides = {},
+  { clock = systemClock }: { clock?: Clock } = {},
 ): Promise<Operator> {
-  const { clock = systemClock, informerTiming } = overrides;
   const access = loadClusterAccess(config.KUBECONFIG);
   const namespace = config.POD_NAMESPACE ?? access.namespace;
   const metrics = createMetrics();
   const clientOptions = { access, part: 'operator', observe: requestObserver(metrics) };
   const client = new KubeClient({ ...clientOptions, mayWrite: () => leadership.isLeader() });
-  const parts = { config, namespace, access, client, clock, logger, metrics, informerTiming };
+  const parts = { config, namespace, access, client, clock, logger, metrics };
   const context = createContext(parts);
   const { injectorWatch, mounts, rules, worker } = context;
   const leadership: Leadership = config.LEADER_ELECT
@@ -49,7 +42,8 @@ export async function startOperator(
     metrics,
   );
   const unready = () => (signal.aborted ? 'this process is stopping' : followed.unready());
-  const handler = createOperatorApp({ logger, metrics, unready });
+  // Only health and metrics.
+  const handler = createApp({ logger, routes: processRoutes({ metrics, unready }) });
   const listener = await listen({ handler, port: config.PORT, limits: CLUSTER_LIMITS });
   const informers = Object.values(context.informers);
   for (const informer of informers) informer.start();

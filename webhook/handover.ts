@@ -1,13 +1,13 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { request as sendRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { KubeError, type KubeClient } from '../kube/client.ts';
+import { KubeError } from '../kube/client.ts';
+import type { ClusterParts } from '../kube/cluster-parts.ts';
 import { expectOk, getObject } from '../kube/objects.ts';
 import { objectPath, REPLICA_SETS, SECRETS, type ObjectKey } from '../kube/resources.ts';
 import type { Data } from '../kube/types.ts';
-import type { Clock } from '../runtime/clock.ts';
 import { respondError } from '../runtime/http-app.ts';
-import { describeError, type Logger } from '../runtime/logger.ts';
+import { describeError } from '../runtime/logger.ts';
 import { Problem } from '../runtime/problem.ts';
 import { isReview } from './routes/reviews.ts';
 
@@ -37,10 +37,7 @@ interface Replica {
   port: number;
 }
 
-export interface HandoverOptions {
-  client: KubeClient;
-  logger: Logger;
-  clock: Clock;
+export interface HandoverOptions extends ClusterParts {
   /** The Secret that all replicas share. */
   secret: ObjectKey;
   /** The ReplicaSet and the address of this pod; null: not a pod of a Deployment, which hands over nothing. */

@@ -1,4 +1,4 @@
-import type { DriftSeverity, Grade } from '../../core/shapes/values.ts';
+import type { Grade } from '../../core/shapes/values.ts';
 import { gradeOf } from '../../core/shapes/grade.ts';
 import { isLiteralSecret } from '../../core/manifest/literal-secrets.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';

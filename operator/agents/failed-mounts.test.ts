@@ -21,12 +21,7 @@ test('an Event says why a pod of its own namespace waits', async () => {
   event('shop', 'own');
   event('tenant', 'forged');
   const changed: string[] = [];
-  const parts = {
-    client: cluster.client,
-    clock: systemClock,
-    logger: silentLogger,
-    informerTiming: undefined,
-  };
+  const parts = { client: cluster.client, clock: systemClock, logger: silentLogger };
   const { informer, failedMountOf } = createFailedMounts(parts, (pod) => changed.push(pod));
   informer.start();
   await informer.synced();

@@ -1,12 +1,12 @@
 import { VOLUMES } from '../../core/injection/names.ts';
 import { onOneLine } from '../../core/untrusted/on-one-line.ts';
 import { present } from '../../core/untrusted/present.ts';
+import type { ClusterParts } from '../../kube/cluster-parts.ts';
 import { EVENTS, type StoredEvent } from '../../kube/events.ts';
 import { Informer } from '../../kube/informer.ts';
 import { createIndex } from '../../kube/object-index.ts';
 import { keyText, type ObjectKey } from '../../kube/resources.ts';
 import type { Pod } from '../../kube/types.ts';
-import type { InformerParts } from '../informers.ts';
 
 const CAUSE = `volume "${VOLUMES.manifest}" : `;
 
@@ -14,18 +14,10 @@ const CAUSE = `volume "${VOLUMES.manifest}" : `;
  * The pods whose kubelet cannot mount the manifest, by its FailedMount Events: the status of such a pod says only that it waits.
  * `onChange` gets the key of the pod.
  */
-export function createFailedMounts(
-  {
-    client,
-    clock,
-    logger,
-    informerTiming,
-  }: Pick<InformerParts, 'client' | 'clock' | 'logger' | 'informerTiming'>,
-  onChange: (pod: string) => void,
-) {
+export function createFailedMounts({ client, clock, logger }: ClusterParts, onChange: (pod: string) => void) {
   const index = createIndex<StoredEvent>(({ metadata, regarding }) => podKey(metadata, regarding?.uid));
   const informer = new Informer<StoredEvent>({
-    ...{ client, clock, logger, ...(informerTiming && { timing: informerTiming }) },
+    ...{ client, clock, logger },
     resource: EVENTS,
     selection: { fieldSelector: 'reason=FailedMount' },
     keep: keepFailedMount,

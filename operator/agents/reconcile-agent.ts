@@ -1,8 +1,7 @@
 import type { Installed } from '../../core/injection/drift.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { Condition } from '../../core/shapes/condition.ts';
-import type { Logger } from '../../runtime/logger.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterParts } from '../../kube/cluster-parts.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
 import { deleteObject, expectOk } from '../../kube/objects.ts';
@@ -28,9 +27,7 @@ export const FIELD_MANAGER = 'platform-operator';
 /** `force`: take our fields back if someone else changed them. */
 const APPLY = { fieldManager: FIELD_MANAGER, force: true };
 
-export interface ReconcileContext extends AgeContext {
-  client: KubeClient;
-  logger: Logger;
+export interface ReconcileContext extends AgeContext, ClusterParts {
   events: EventRecorder;
   observationAt(key: string): AgentObservation | undefined;
   /** What newly created pods get; null: unknown to this process. */

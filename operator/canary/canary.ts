@@ -4,6 +4,7 @@ import { inject } from '../../core/injection/inject.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import type { KubeResponse, KubeClient } from '../../kube/client.ts';
+import type { ClusterParts } from '../../kube/cluster-parts.ts';
 import { bundleOf } from '../../kube/encoded.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
@@ -11,24 +12,20 @@ import { dryRunPod } from '../../kube/pods.ts';
 import { DEPLOYMENTS, objectPath, WEBHOOK_CONFIGURATIONS } from '../../kube/resources.ts';
 import { testPod } from '../../kube/test-pod.ts';
 import type { WebhookConfiguration } from '../../kube/types.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import { describeError, type Logger } from '../../runtime/logger.ts';
+import { describeError } from '../../runtime/logger.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { OperatorConfig } from '../config.ts';
 import { updateCondition } from './condition.ts';
 import { resultOf, type Outcome, type CanaryResult } from './canary-result.ts';
 
-export interface CanaryOptions {
+/** `client` reads the webhook's configuration and writes the condition. */
+export interface CanaryOptions extends ClusterParts {
   config: Pick<
     OperatorConfig,
     'WEBHOOK_CONFIGURATION' | 'WEBHOOK_DEPLOYMENT' | 'CANARY_POLICY' | 'CANARY_SECONDS'
   >;
-  /** Reads the webhook's configuration and writes the condition. */
-  client: KubeClient;
   /** May only create dry-run pods in `canaryNamespace`. */
   account: KubeClient;
-  clock: Clock;
-  logger: Logger;
   metrics: Metrics;
   events: EventRecorder;
   /** The namespace of the release. */

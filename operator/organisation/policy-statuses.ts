@@ -4,12 +4,11 @@ import { conditionAt, type ConditionState } from '../../core/observation/conditi
 import type { AgentPolicy } from '../../core/organisation/finding.ts';
 import { policyCounts, type JudgedAgent } from '../../core/organisation/policy-status.ts';
 import type { AgentPolicyStatus } from '../../core/shapes/agent-policy.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterParts } from '../../kube/cluster-parts.ts';
 import { expectOk } from '../../kube/objects.ts';
 import type { OrganisationRules } from '../../kube/organisation-rules.ts';
 import { AGENT_POLICIES, objectPath } from '../../kube/resources.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import { describeError, type Logger } from '../../runtime/logger.ts';
+import { describeError } from '../../runtime/logger.ts';
 import type { ManifestWorker } from '../../runtime/manifest-worker.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 
@@ -17,10 +16,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 const PERIOD_MS = 10_000;
 const MAX_MESSAGE = 500;
 
-export interface PolicyStatusParts {
-  client: KubeClient;
-  clock: Clock;
-  logger: Logger;
+export interface PolicyStatusParts extends ClusterParts {
   metrics: Metrics;
   rules: OrganisationRules;
   worker: ManifestWorker;

@@ -1,15 +1,13 @@
 import { once } from 'node:events';
 import { RETRY_ANNOTATION } from '../../core/injection/names.ts';
 import { stateOf } from '../../core/observation/condition-table.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterParts } from '../../kube/cluster-parts.ts';
 import { EVENTS, type EventRecorder, type StoredEvent } from '../../kube/events.ts';
-import { Informer, type Change, type InformerTiming } from '../../kube/informer.ts';
+import { Informer, type Change } from '../../kube/informer.ts';
 import { expectOk, patchObject } from '../../kube/objects.ts';
 import { apiVersionOf, keyText } from '../../kube/resources.ts';
 import type { ObjectReference, Workload } from '../../kube/types.ts';
 import { WorkQueue, type Requeue, type WorkObserver } from '../../kube/work-queue.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/logger.ts';
 import type { Counter, Metrics } from '../../runtime/metrics.ts';
 import { createOwnerReader, POD_CONTROLLERS, type OwnerReader } from '../agents/owner-chain.ts';
 import { SIDECAR_FITS, type Misfit } from '../agents/fits-condition.ts';
@@ -17,14 +15,10 @@ import { agentNameIn, wantsSidecar } from '../agents/workload-state.ts';
 import { lacksPods } from './lacks-pods.ts';
 import { keepEvent, rejectionOf, type Rejection } from './rejection.ts';
 
-export interface RejectionContext {
-  client: KubeClient;
-  clock: Clock;
-  logger: Logger;
+export interface RejectionContext extends ClusterParts {
   metrics: Metrics;
   events: EventRecorder;
   observe: WorkObserver;
-  informerTiming?: Partial<InformerTiming> | undefined;
   guardPolicy: string;
   /** False: nothing is patched. The controllers retry by themselves after up to 1,000 seconds. */
   isRetryEnabled: boolean;
@@ -70,9 +64,9 @@ export class RejectionController {
 
   constructor(context: RejectionContext) {
     this.#context = context;
-    const { client, clock, logger, metrics, informerTiming, guardPolicy } = context;
+    const { client, clock, logger, metrics, guardPolicy } = context;
     this.informer = new Informer<StoredEvent>({
-      ...{ client, clock, logger, ...(informerTiming && { timing: informerTiming }) },
+      ...{ client, clock, logger },
       resource: EVENTS,
       selection: { fieldSelector: 'reason=FailedCreate' },
       keep: keepEvent(guardPolicy),

@@ -1,7 +1,5 @@
 import { halfJitter } from '../../kube/backoff.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/logger.ts';
-import type { Counter, Metrics } from '../../runtime/metrics.ts';
+import type { Counter } from '../../runtime/metrics.ts';
 import { fetchAgents, type OutsideControlPlane } from './fetch-agents.ts';
 import { MirroredObservations, type MirrorTarget } from './mirrored-observations.ts';
 
@@ -10,9 +8,6 @@ export interface MirrorContext extends MirrorTarget {
   source: OutsideControlPlane | null;
   /** Seconds between two successful polls. */
   pollSeconds: number;
-  clock: Clock;
-  logger: Logger;
-  metrics: Metrics;
 }
 
 /** After this time without a response the agents' state is unknown; equals the stale limit of the default interval. */

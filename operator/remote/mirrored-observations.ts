@@ -8,27 +8,23 @@ import {
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { writeDelayMs } from '../../core/observation/write-due.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterParts } from '../../kube/cluster-parts.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
 import { createObject, deleteObject, expectOk } from '../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, keyText } from '../../kube/resources.ts';
 import { applyObject } from '../../kube/server-side-apply.ts';
 import { Semaphore } from '../../kube/semaphore.ts';
 import type { StatusWriter } from '../../kube/status-writer.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import { describeError, type Logger } from '../../runtime/logger.ts';
+import { describeError } from '../../runtime/logger.ts';
 import type { Counter, Metrics } from '../../runtime/metrics.ts';
 import { FIELD_MANAGER } from '../agents/reconcile-agent.ts';
 import { mirrorNames } from './mirror-names.ts';
 import { mirroredStatus, unreachableStatus } from './mirrored-status.ts';
 import type { RemoteAgent } from '../../core/shapes/agent-row.ts';
 
-export interface MirrorTarget {
+export interface MirrorTarget extends ClusterParts {
   /** The namespace of the mirrored observations. */
   namespace: string;
-  client: KubeClient;
-  clock: Clock;
-  logger: Logger;
   metrics: Metrics;
   statusWriter: StatusWriter<AgentObservation, ObservationStatus>;
   /** All observations of the cluster, from the informer's cache. */

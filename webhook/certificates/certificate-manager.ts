@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { KubeError, type KubeRequest } from '../../kube/client.ts';
+import type { ClusterParts } from '../../kube/cluster-parts.ts';
 import { bundleOf, decodedEntries } from '../../kube/encoded.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import {
@@ -11,7 +12,6 @@ import {
   type Resource,
 } from '../../kube/resources.ts';
 import type { Data, WebhookConfiguration } from '../../kube/types.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import { describeError } from '../../runtime/logger.ts';
 import { advance, isGoodLeaf, newLeaf, TIMING, type CertificateTiming } from './advance.ts';
 import type { KeyPair } from '../../runtime/http-listener.ts';
@@ -19,8 +19,7 @@ import type { LeafUse } from './leaf-use.ts';
 import { isCurrentCaSufficient, type CurrentCaSources } from './current-ca.ts';
 import { entriesOf, parseTlsState, trustBundle, type TlsState } from './tls-state.ts';
 
-export interface CertificateManagerOptions extends CurrentCaSources {
-  clock: Clock;
+export interface CertificateManagerOptions extends CurrentCaSources, ClusterParts {
   leafUse: Pick<LeafUse, 'isUsed' | 'serve'>;
   /** The Secret that this process's replicas share, and the host names of the webhook. */
   webhook: { secret: ObjectKey; hosts: readonly string[] };

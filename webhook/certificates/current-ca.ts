@@ -1,12 +1,11 @@
 import { ADMISSION_POLICIES, canaryConditionOf, isPassedWith } from '../../kube/canary-condition.ts';
-import { KubeError, type KubeClient } from '../../kube/client.ts';
+import { KubeError } from '../../kube/client.ts';
+import type { ClusterParts } from '../../kube/cluster-parts.ts';
 import { getObject } from '../../kube/objects.ts';
-import { describeError, type Logger } from '../../runtime/logger.ts';
+import { describeError } from '../../runtime/logger.ts';
 import type { LeafUse } from './leaf-use.ts';
 
-export interface CurrentCaSources {
-  client: KubeClient;
-  logger: Logger;
+export interface CurrentCaSources extends Omit<ClusterParts, 'clock'> {
   /** The ValidatingAdmissionPolicy with the canary's condition. */
   policy: string | null;
   leafUse: Pick<LeafUse, 'isUsed'>;
