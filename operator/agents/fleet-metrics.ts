@@ -3,7 +3,7 @@ import { compliantOf } from '../../core/observation/compliant-of.ts';
 import { conditionOf } from '../../core/observation/condition-of.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
-import type { Labels, Metrics, Sample, Scrape } from '../../runtime/metrics.ts';
+import type { Labels, Metrics, Scrape } from '../../runtime/metrics.ts';
 
 /** Agents with their own samples. Without a limit, the agents would determine the memory of Prometheus and of a scrape. */
 export const MAX_AGENTS = 5_000;
@@ -22,11 +22,18 @@ const CONDITIONS = [
 
 type Status = Partial<ObservationStatus>;
 
-/** Only the present state of a condition has a sample. With a sample for each state there would be twice as many. */
-const STATES: {
+/**
+ * A sample without a value is left out. Only the present state of a condition has a sample. With a sample for each state there would
+ * be twice as many.
+ */
+const AGENT_METRICS: {
   name: string;
   help: string;
-  read: (agentStatus: Status, namespace: string, agent: string) => Sample[];
+  read: (
+    agentStatus: Status,
+    namespace: string,
+    agent: string,
+  ) => { labels: Labels; value: number | undefined }[];
 }[] = [
   {
     name: 'platform_agent_compliant',
@@ -47,51 +54,37 @@ const STATES: {
           : [];
       }),
   },
-];
-
-const agentLabels = (namespace: string, agent: string): Labels => ({ namespace, agent });
-
-const NUMBERS: {
-  name: string;
-  help: string;
-  labels: (namespace: string, agent: string) => Labels;
-  value: (status: Status) => number | undefined;
-}[] = [
   {
     name: 'platform_agent_score',
     help: 'Score of the worst instance of the agent, 0 to 100. A silent agent keeps its last score.',
-    labels: agentLabels,
-    value: ({ score }) => score,
+    read: ({ score }, namespace, agent) => [{ labels: { namespace, agent }, value: score }],
   },
   {
     name: 'platform_agent_evidence_ratio',
     help: 'Share of the declared items with evidence, 0 to 1, of the instance with the least evidence.',
-    labels: agentLabels,
-    value: ({ evidence }) => (evidence === undefined ? undefined : evidence.percent / 100),
+    read: ({ evidence }, namespace, agent) => [
+      { labels: { namespace, agent }, value: evidence === undefined ? undefined : evidence.percent / 100 },
+    ],
   },
   {
     name: 'platform_agent_violations',
     help: 'Distinct reasons of policy denials of the worst instance, as in the column VIOLATIONS.',
-    labels: agentLabels,
-    value: ({ violations }) => violations,
+    read: ({ violations }, namespace, agent) => [{ labels: { namespace, agent }, value: violations }],
   },
   {
     name: 'platform_agent_denied_requests',
     help: 'Requests that the policy denied, blocked or only tracked, since the instances that report started.',
-    labels: agentLabels,
-    value: ({ outcomes }) => outcomes?.deny,
+    read: ({ outcomes }, namespace, agent) => [{ labels: { namespace, agent }, value: outcomes?.deny }],
   },
   {
     name: 'platform_agent_undeclared_items',
     help: 'Observed models, tools, MCP servers and hosts that the manifest does not declare.',
-    labels: agentLabels,
-    value: ({ egress }) => egress?.undeclared,
+    read: ({ egress }, namespace, agent) => [{ labels: { namespace, agent }, value: egress?.undeclared }],
   },
   {
     name: 'platform_agent_failed_open_requests',
     help: 'Requests that passed unevaluated because the policy engine was unreachable, since the instances that report started.',
-    labels: agentLabels,
-    value: ({ outcomes }) => outcomes?.failOpen,
+    read: ({ outcomes }, namespace, agent) => [{ labels: { namespace, agent }, value: outcomes?.failOpen }],
   },
 ];
 
@@ -153,18 +146,11 @@ function withMetrics(observations: readonly AgentObservation[]): readonly AgentO
 
 /** Gauges with the labels `namespace` and `agent`, for at most MAX_AGENTS agents. */
 function addAgentMetrics(metrics: Metrics, fleetOf: (scrape: Scrape) => Fleet): void {
-  type Read = (status: Status, namespace: string, agent: string) => Sample[];
-  const samplesOf = (scrape: Scrape, read: Read): Sample[] =>
-    fleetOf(scrape).shown.flatMap(({ metadata: { namespace, name }, status }) =>
-      read(status ?? {}, namespace, name),
-    );
-  for (const { name, help, read } of STATES) metrics.gauge(name, help, (scrape) => samplesOf(scrape, read));
-  for (const { name, help, labels, value } of NUMBERS)
+  for (const { name, help, read } of AGENT_METRICS)
     metrics.gauge(name, help, (scrape) =>
-      samplesOf(scrape, (status, namespace, agent) => {
-        const number = value(status);
-        return number === undefined ? [] : [{ labels: labels(namespace, agent), value: number }];
-      }),
+      fleetOf(scrape)
+        .shown.flatMap(({ metadata, status }) => read(status ?? {}, metadata.namespace, metadata.name))
+        .flatMap(({ labels, value }) => (value === undefined ? [] : [{ labels, value }])),
     );
   metrics.gauge(
     'platform_operator_agents_without_metrics',
