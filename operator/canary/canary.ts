@@ -45,14 +45,8 @@ const RECHECK_MS = 2_000;
  * How long a failure must last until it is reported: a new installation, an upgrade and a CA rotation cause temporary
  * failures. Metrics show a failure immediately.
  */
-const REPORT_AFTER_MS: Record<Exclude<Outcome, 'passed'>, number> = {
-  'no-answer': 30_000,
-  refused: 30_000,
-  differs: 30_000,
-  'other-version': 300_000,
-  'other-authority': 60_000,
-  unusable: 30_000,
-};
+const REPORT_AFTER_MS = 30_000;
+const LONGER_MS: Partial<Record<Outcome, number>> = { 'other-version': 300_000, 'other-authority': 60_000 };
 
 /** Checks regularly, with dry-run requests to the real API server, that an opted-in pod is injected as expected. */
 export class Canary {
@@ -125,7 +119,9 @@ export class Canary {
 
   async #check(signal: AbortSignal): Promise<{ result: CanaryResult; bundle: string }> {
     const { client, config, canaryNamespace } = this.#options;
-    const pod = withStrictestMode(testPod({ name: 'canary', namespace: canaryNamespace, inject: 'true' }));
+    const optedIn = testPod({ name: 'canary', namespace: canaryNamespace, inject: 'true' });
+    // The organisation rules of a namespace may require a stricter mode than the default, which the operator does not know.
+    const pod = annotated(optedIn, ANNOTATIONS.mode, 'enforce');
     const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: config.WEBHOOK_CONFIGURATION });
     const configuration = await client.send<WebhookConfiguration>({ method: 'GET', path, signal });
     const bundle = bundleOf(expectOk(configuration));
@@ -133,7 +129,7 @@ export class Canary {
     const response = await this.#create(pod, signal);
     const preliminary = resultOf(response, expected, null);
     if (preliminary.outcome !== 'unusable') return { result: preliminary, bundle };
-    const reference = await this.#create(optedOut(expected), signal);
+    const reference = await this.#create(annotated(expected, ANNOTATIONS.inject, 'false'), signal);
     return { result: resultOf(response, expected, reference), bundle };
   }
 
@@ -177,7 +173,7 @@ export class Canary {
     const { outcome } = result;
     if (this.#current?.outcome !== outcome) this.#current = { outcome, sinceMs: beganMs };
     const lastsMs = clock.monotonicMs() - this.#current.sinceMs;
-    const isDue = outcome === 'passed' || lastsMs >= REPORT_AFTER_MS[outcome];
+    const isDue = outcome === 'passed' || lastsMs >= (LONGER_MS[outcome] ?? REPORT_AFTER_MS);
     if (!isDue) return;
     // Does not report again what the previous leader has reported.
     const before = (await this.#saveResult(result, bundle, signal)) ?? this.#reported;
@@ -219,13 +215,7 @@ export class Canary {
   }
 }
 
-/** The organisation rules of a namespace may require a stricter mode than the default, which the operator does not know. */
-function withStrictestMode(pod: Pod): Pod {
-  const annotations = { ...pod.metadata?.annotations, [ANNOTATIONS.mode.name]: 'enforce' };
-  return { ...pod, metadata: { ...pod.metadata, annotations } };
-}
-
-function optedOut(pod: Pod): Pod {
-  const annotations = { ...pod.metadata?.annotations, 'platform.io/inject': 'false' };
+function annotated(pod: Pod, { name }: { name: string }, value: string): Pod {
+  const annotations = { ...pod.metadata?.annotations, [name]: value };
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 }
