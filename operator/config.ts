@@ -1,4 +1,3 @@
-import type { Installed } from '../core/injection/drift.ts';
 import { isDnsLabel, isDnsSubdomain } from '../core/injection/names.ts';
 import {
   flag,
@@ -23,7 +22,6 @@ import {
   injectionProblems,
   injectionSettings,
   optionalImage,
-  type InjectionConfig,
 } from '../runtime/injection-config.ts';
 import { caFiles } from '../runtime/known-cas.ts';
 import { REMOTE_FIELDS, REMOTE_SUMMARIES, remoteProblems } from './remote/config.ts';
@@ -100,14 +98,6 @@ function canaryProblems(config: OperatorConfig): EnvProblem[] {
   return isMissing ? [{ name: 'SIDECAR_IMAGE', value: '(unset)', wanted }] : [];
 }
 
-/** The namespace of the canary and the injection that it expects; null: no canary. */
-export function canaryOf(config: OperatorConfig): { namespace: string; injection: InjectionConfig } | null {
-  const { CANARY_NAMESPACE: namespace, SIDECAR_IMAGE: image } = config;
-  return namespace === null || image === null
-    ? null
-    : { namespace, injection: { ...config, SIDECAR_IMAGE: image } };
-}
-
 /** The lowest compliance bars that an annotation may set. */
 export function minimumOf(config: OperatorConfig): MinimumBars {
   return {
@@ -116,8 +106,8 @@ export function minimumOf(config: OperatorConfig): MinimumBars {
   };
 }
 
-/** The injection record that newly created pods get; null: unknown to this process. */
-export function installedOf(config: OperatorConfig, namespace: string | null): Installed | null {
+/** The settings by which newly created pods are injected; null: unknown to this process. */
+export function installedOf(config: OperatorConfig, namespace: string | null) {
   const { SIDECAR_IMAGE: image } = config;
   return image === null || namespace === null
     ? null

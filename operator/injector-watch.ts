@@ -5,10 +5,9 @@ import type { ClusterParts } from '../kube/cluster-parts.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { accessAs } from '../kube/service-account.ts';
 import type { WorkObserver } from '../kube/work-queue.ts';
-import { injectionSettings } from '../runtime/injection-config.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { Canary } from './canary/canary.ts';
-import { canaryOf, type OperatorConfig } from './config.ts';
+import { installedOf, type OperatorConfig } from './config.ts';
 import { RejectionController } from './rejections/controller.ts';
 
 export interface InjectorWatchParts extends ClusterParts {
@@ -57,13 +56,12 @@ export function createInjectorWatch(parts: InjectorWatchParts) {
 
 function createCanary(parts: InjectorWatchParts, onResponse: () => void): Canary | null {
   const { config, namespace } = parts;
-  const wanted = canaryOf(config);
-  if (wanted === null || namespace === null) return null;
+  const { CANARY_NAMESPACE: canaryNamespace } = config;
+  const settings = installedOf(config, namespace);
+  if (settings === null || canaryNamespace === null || namespace === null) return null;
   const access = accessAs({ namespace, name: config.CANARY_SERVICE_ACCOUNT }, parts);
   return new Canary({
-    ...{ ...parts, namespace, onResponse },
+    ...{ ...parts, namespace, canaryNamespace, settings, onResponse },
     account: new KubeClient({ access, part: 'canary' }),
-    canaryNamespace: wanted.namespace,
-    settings: injectionSettings(wanted.injection, namespace),
   });
 }
