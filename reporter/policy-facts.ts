@@ -1,3 +1,4 @@
+import { present } from '../core/untrusted/present.ts';
 import { reportedName } from '../core/untrusted/reported-name.ts';
 import { flag, integer, number, optional, parseWith, text } from '../core/shapes/field.ts';
 import { list, object } from '../core/shapes/object.ts';
@@ -51,11 +52,13 @@ export function policyInputFrom(given: PolicyFacts, known: UsageTotals & { agent
     agent_name: known.agentName,
     request_type: 'llm_call',
     tokens_today: tokensToday,
-    ...(costTodayUsd === undefined ? {} : { cost_today_usd: costTodayUsd }),
-    ...(guardrailsInvoked === undefined ? {} : { guardrails_invoked: guardrailsInvoked.map(reportedName) }),
-    ...(toolsCalled === undefined ? {} : { tools_called: toolsCalled.map(reportedName) }),
-    ...(userConfirmed === undefined ? {} : { user_confirmed: userConfirmed }),
-    ...(toxicityScore === undefined ? {} : { toxicity_score: toxicityScore }),
-    ...(memoryTtlSeconds === undefined ? {} : { memory_write: { ttl_seconds: memoryTtlSeconds } }),
+    ...present({
+      cost_today_usd: costTodayUsd,
+      guardrails_invoked: guardrailsInvoked?.map(reportedName),
+      tools_called: toolsCalled?.map(reportedName),
+      user_confirmed: userConfirmed,
+      toxicity_score: toxicityScore,
+      memory_write: memoryTtlSeconds === undefined ? undefined : { ttl_seconds: memoryTtlSeconds },
+    }),
   };
 }

@@ -40,12 +40,17 @@ export class PushOptionsError extends Error {
   }
 }
 
-interface NamedValue {
-  name: string;
-  value: string | number | undefined;
-}
+type Named = Record<keyof PushOptions, { name: string; value: string | number | undefined }>;
 
-type Named = Record<keyof PushOptions, NamedValue>;
+const VARIABLES: Readonly<Record<keyof PushOptions, string>> = {
+  url: 'PLATFORM_URL',
+  key: 'PLATFORM_KEY',
+  tokenFile: 'PLATFORM_TOKEN_FILE',
+  keyStorePath: 'PLATFORM_KEY_STORE_PATH',
+  caFile: 'PLATFORM_CA_FILE',
+  intervalSeconds: 'HEARTBEAT_SECONDS',
+  instance: 'instance',
+};
 
 /** null: no push. Options take precedence; without options the `PLATFORM_*` variables are used. `false` disables push. */
 export function pushSettings(
@@ -53,35 +58,15 @@ export function pushSettings(
   env: Environment,
 ): PushSettings | null {
   if (options === false) return null;
-  const named = options === undefined ? fromEnvironment(env) : fromOptions(options);
+  const entries = (Object.entries(VARIABLES) as [keyof PushOptions, string][]).map(([key, variable]) => [
+    key,
+    // Options without a URL are an error and do not disable push. An empty variable counts as unset.
+    options === undefined
+      ? { name: variable, value: env[variable] === '' ? undefined : env[variable] }
+      : { name: `push.${key}`, value: options[key] ?? (key === 'url' ? '' : undefined) },
+  ]);
+  const named = Object.fromEntries(entries) as Named;
   return named.url.value === undefined ? null : settingsFrom(named);
-}
-
-function fromOptions(options: PushOptions): Named {
-  const named = (key: keyof PushOptions): NamedValue => ({ name: `push.${key}`, value: options[key] });
-  return {
-    // Options without a URL are an error and do not disable push.
-    url: { name: 'push.url', value: options.url ?? '' },
-    key: named('key'),
-    tokenFile: named('tokenFile'),
-    keyStorePath: named('keyStorePath'),
-    caFile: named('caFile'),
-    intervalSeconds: named('intervalSeconds'),
-    instance: named('instance'),
-  };
-}
-
-function fromEnvironment(env: Environment): Named {
-  const named = (name: string): NamedValue => ({ name, value: env[name] === '' ? undefined : env[name] });
-  return {
-    url: named('PLATFORM_URL'),
-    key: named('PLATFORM_KEY'),
-    tokenFile: named('PLATFORM_TOKEN_FILE'),
-    keyStorePath: named('PLATFORM_KEY_STORE_PATH'),
-    caFile: named('PLATFORM_CA_FILE'),
-    intervalSeconds: named('HEARTBEAT_SECONDS'),
-    instance: { name: 'instance', value: undefined },
-  };
 }
 
 function settingsFrom(named: Named): PushSettings {

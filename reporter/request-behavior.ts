@@ -5,6 +5,7 @@ import {
   TOOLS_HEADER,
 } from '../core/behavior/parse-behavior-headers.ts';
 import { headerFormOf, reportedName } from '../core/untrusted/reported-name.ts';
+import { present } from '../core/untrusted/present.ts';
 import type { PolicyFacts } from './policy-facts.ts';
 
 /** Receives the headers until the head is sent: the response of `node:http` and Express, `reply.raw` of Fastify. */
@@ -76,16 +77,7 @@ const MAX_LIST = 4608;
 
 /** Starts with two empty lists, which mean that nothing was invoked. Create it only for requests that call a model. */
 export function createRequestBehavior(options: RequestBehaviorOptions): RequestBehavior {
-  const behavior = new HeaderBehavior(options);
-  return {
-    guardrail: (type, details) => behavior.guardrail(type, details ?? {}),
-    tool: (name, details) => behavior.tool(name, details ?? {}),
-    model: (...call) => behavior.model(...call),
-    confirmed: (value) => behavior.confirmed(value ?? true),
-    headers: () => behavior.takeHeaders(),
-    begin: () => behavior.begin(),
-    facts: () => behavior.facts(),
-  };
+  return new HeaderBehavior(options);
 }
 
 /** The behavior of code outside of a request: model calls are counted, and everything else is dropped with a warning. */
@@ -108,9 +100,10 @@ export function behaviorOfNoRequest(countUsage: CountUsage, warn: () => void): R
   };
 }
 
-class HeaderBehavior {
+/** Its public members can be passed on as functions. */
+class HeaderBehavior implements RequestBehavior {
   readonly #options: RequestBehaviorOptions;
-  readonly #headers = new Map<string, string>();
+  readonly #lists = new Map<string, string>();
   readonly #guardrails = new Set<string>();
   readonly #tools = new Set<string>();
   readonly #calls = new Set<string>();
@@ -124,31 +117,28 @@ class HeaderBehavior {
     if (options.isLazy !== true) this.begin();
   }
 
-  begin(): void {
+  readonly begin = (): void => {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.#write(GUARDRAILS_HEADER, '');
     this.#write(TOOLS_HEADER, '');
-  }
+  };
 
-  facts(): PolicyFacts {
-    return {
-      guardrailsInvoked: [...this.#guardrails],
-      toolsCalled: [...this.#tools],
-      ...(this.#confirmed === undefined ? {} : { userConfirmed: this.#confirmed }),
-      ...(this.#toxicity === undefined ? {} : { toxicityScore: this.#toxicity }),
-    };
-  }
+  readonly facts = (): PolicyFacts => ({
+    guardrailsInvoked: [...this.#guardrails],
+    toolsCalled: [...this.#tools],
+    ...present({ userConfirmed: this.#confirmed, toxicityScore: this.#toxicity }),
+  });
 
-  model(modelId: string, promptTokens: number, completionTokens: number, callId?: string): boolean {
+  readonly model: RequestBehavior['model'] = (modelId, promptTokens, completionTokens, callId) => {
     if (callId !== undefined && this.#calls.has(callId)) return true;
     this.begin();
     const isCounted = this.#options.countUsage(modelId, promptTokens, completionTokens);
     if (isCounted && typeof callId === 'string') remember(this.#calls, callId);
     return isCounted;
-  }
+  };
 
-  guardrail(type: string, { invoked = true, blocked, score }: GuardrailDetails): boolean {
+  readonly guardrail: RequestBehavior['guardrail'] = (type, { invoked = true, blocked, score } = {}) => {
     if (!isName(type)) return this.#reject(type);
     this.begin();
     if (invoked) remember(this.#guardrails, reportedName(type));
@@ -160,9 +150,9 @@ class HeaderBehavior {
     if (blocked !== undefined) event.blocked = blocked;
     if (score !== undefined) event.score = score;
     return this.#send(event, { name: type, isListed });
-  }
+  };
 
-  tool(name: string, { success, latencyMs }: ToolDetails): boolean {
+  readonly tool: RequestBehavior['tool'] = (name, { success, latencyMs } = {}) => {
     if (!isName(name)) return this.#reject(name);
     this.begin();
     remember(this.#tools, reportedName(name));
@@ -172,9 +162,9 @@ class HeaderBehavior {
     if (success !== undefined) event.success = success;
     if (latencyMs !== undefined) event.latencyMs = latencyMs;
     return this.#send(event, { name, isListed });
-  }
+  };
 
-  confirmed(value: boolean): boolean {
+  readonly confirmed = (value = true): boolean => {
     const reason = typeof value !== 'boolean' ? 'not a boolean' : 'response head already sent';
     if (typeof value === 'boolean') {
       this.begin();
@@ -183,17 +173,17 @@ class HeaderBehavior {
     const isWritten = typeof value === 'boolean' && this.#write(CONFIRMED_HEADER, String(value));
     if (!isWritten) this.#options.onLost({ name: 'confirmed', reason });
     return isWritten;
-  }
+  };
 
-  takeHeaders(): Record<string, string> {
+  readonly headers = (): Record<string, string> => {
     this.#isTaken = true;
-    return Object.fromEntries(this.#headers);
-  }
+    return Object.fromEntries(this.#lists);
+  };
 
   /** Adds a name to the list of a header, without duplicates. */
   #list(header: string, name: string): boolean {
     const encoded = headerFormOf(reportedName(name));
-    const list = this.#headers.get(header) ?? '';
+    const list = this.#lists.get(header) ?? '';
     const names = list === '' ? [] : list.split(', ');
     if (names.includes(encoded)) return true;
     const longer = [...names, encoded].join(', ');
@@ -210,7 +200,7 @@ class HeaderBehavior {
       // A closed response throws.
       return false;
     }
-    this.#headers.set(header, value);
+    this.#lists.set(header, value);
     return true;
   }
 
