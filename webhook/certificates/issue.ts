@@ -38,18 +38,11 @@ const engine = new CryptoEngine({ crypto: webcrypto });
 
 /** Issues a new self-signed CA. */
 export async function issueCa(validity: Validity): Promise<KeyPair> {
-  const keys = newKeys();
+  const { publicKey, privateKey } = newKeys();
   const name = `agent-compliance CA ${randomBytes(4).toString('hex')}`;
-  const cert = await sign({
-    subject: name,
-    issuer: name,
-    publicKey: keys.publicKey,
-    signer: keys.privateKey,
-    now: validity.now,
-    notAfter: endOf(validity),
-    extensions: caExtensions(),
-  });
-  return { cert, key: pemOf(keys.privateKey) };
+  const subject = { name, publicKey, extensions: caExtensions() };
+  const cert = await sign(subject, { name, key: privateKey }, { now: validity.now, end: endOf(validity) });
+  return { cert, key: pemOf(privateKey) };
 }
 
 /**
@@ -57,68 +50,63 @@ export async function issueCa(validity: Validity): Promise<KeyPair> {
  * leaves of the new CA. It expires with the old CA.
  */
 export async function crossSign(next: KeyPair, old: KeyPair, now: Date): Promise<string> {
-  const nextCertificate = new X509Certificate(next.cert);
-  const oldCertificate = new X509Certificate(old.cert);
-  return sign({
-    subject: commonNameOf(nextCertificate.subject),
-    issuer: commonNameOf(oldCertificate.subject),
-    publicKey: nextCertificate.publicKey,
-    signer: createPrivateKey(old.key),
-    now,
-    notAfter: oldCertificate.validToDate,
-    extensions: caExtensions(),
-  });
+  const { publicKey, subject } = new X509Certificate(next.cert);
+  const { issuer, end } = issuerOf(old);
+  return sign({ name: commonNameOf(subject), publicKey, extensions: caExtensions() }, issuer, { now, end });
 }
 
 /** A server certificate for `hosts` (DNS names and IPv4 addresses), the first of which is its common name. */
 export async function issueLeaf(ca: KeyPair, hosts: readonly string[], validity: Validity): Promise<KeyPair> {
-  const keys = newKeys();
-  const issuer = new X509Certificate(ca.cert);
-  const end = endOf(validity);
-  const cert = await sign({
-    subject: (hosts[0] ?? '').slice(0, 64),
-    issuer: commonNameOf(issuer.subject),
-    publicKey: keys.publicKey,
-    signer: createPrivateKey(ca.key),
-    now: validity.now,
-    notAfter: end < issuer.validToDate ? end : issuer.validToDate,
-    extensions: leafExtensions(hosts),
-  });
-  return { cert, key: pemOf(keys.privateKey) };
+  const { publicKey, privateKey } = newKeys();
+  const { issuer, end: endOfCa } = issuerOf(ca);
+  const end = new Date(Math.min(endOf(validity).getTime(), endOfCa.getTime()));
+  const subject = { name: (hosts[0] ?? '').slice(0, 64), publicKey, extensions: leafExtensions(hosts) };
+  const cert = await sign(subject, issuer, { now: validity.now, end });
+  return { cert, key: pemOf(privateKey) };
 }
 
-interface Signing {
-  subject: string;
-  issuer: string;
+interface Subject {
+  name: string;
   publicKey: KeyObject;
-  signer: KeyObject;
-  now: Date;
-  notAfter: Date;
   extensions: Extension[];
 }
 
-async function sign(signing: Signing): Promise<string> {
+interface Issuer {
+  name: string;
+  key: KeyObject;
+}
+
+function issuerOf({ cert, key }: KeyPair): { issuer: Issuer; end: Date } {
+  const { subject, validToDate } = new X509Certificate(cert);
+  return { issuer: { name: commonNameOf(subject), key: createPrivateKey(key) }, end: validToDate };
+}
+
+async function sign(
+  subject: Subject,
+  issuer: Issuer,
+  { now, end }: { now: Date; end: Date },
+): Promise<string> {
   const certificate = new Certificate();
   certificate.version = 2;
   // Positive, 127 random bits.
   const serial = randomBytes(16);
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x01;
   certificate.serialNumber = new Integer({ valueHex: bytes(serial) });
-  certificate.issuer.typesAndValues.push(commonName(signing.issuer));
-  certificate.subject.typesAndValues.push(commonName(signing.subject));
-  certificate.notBefore = time(new Date(signing.now.getTime() - CLOCK_SKEW_MS));
-  certificate.notAfter = time(signing.notAfter);
-  const publicKey = signing.publicKey.toCryptoKey(CURVE, true, ['verify']);
+  certificate.issuer.typesAndValues.push(commonName(issuer.name));
+  certificate.subject.typesAndValues.push(commonName(subject.name));
+  certificate.notBefore = time(new Date(now.getTime() - CLOCK_SKEW_MS));
+  certificate.notAfter = time(end);
+  const publicKey = subject.publicKey.toCryptoKey(CURVE, true, ['verify']);
   await certificate.subjectPublicKeyInfo.importKey(publicKey, engine);
   const authorityKey = new AuthorityKeyIdentifier({
-    keyIdentifier: keyIdentifier(createPublicKey(signing.signer)),
+    keyIdentifier: keyIdentifier(createPublicKey(issuer.key)),
   });
   certificate.extensions = [
-    ...signing.extensions,
-    extension('2.5.29.14', false, keyIdentifier(signing.publicKey)),
+    ...subject.extensions,
+    extension('2.5.29.14', false, keyIdentifier(subject.publicKey)),
     extension('2.5.29.35', false, authorityKey.toSchema()),
   ];
-  await certificate.sign(signing.signer.toCryptoKey(CURVE, false, ['sign']), 'SHA-256', engine);
+  await certificate.sign(issuer.key.toCryptoKey(CURVE, false, ['sign']), 'SHA-256', engine);
   return new X509Certificate(Buffer.from(certificate.toSchema(true).toBER(false))).toString();
 }
 
