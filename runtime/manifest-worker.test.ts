@@ -67,6 +67,16 @@ describe('the worker of manifests', () => {
     expect(second).toMatchObject({ ok: false });
   });
 
+  test('evaluates no expression after one that was ended', async () => {
+    const hostile = 'many.all(a, many.all(b, many.all(c, many.all(d, a + b + c + d >= 0))))';
+    const results = await limited.evaluateAll(['1 == 1', hostile, '2 == 2', `${hostile} && true`], VARIABLES);
+    expect([...results.values()]).toEqual([
+      true,
+      { error: 'it needs more than 250 ms or too much memory' },
+      ...Array.from({ length: 2 }, () => ({ error: 'another expression needs too much time or memory' })),
+    ]);
+  });
+
   test('ends a manifest that needs too long', async () => {
     // Nested flow maps: the parser needs more than quadratic time.
     const parsed = worker.parse('{a: '.repeat(200_000));

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Judgement } from '../core/organisation/finding.ts';
 import type { ExpressionResult, judge } from '../core/organisation/judge.ts';
 import type { ParsedManifest } from '../core/manifest/manifest.ts';
+import { isRecord } from '../core/untrusted/fields.ts';
 import { IS_BUNDLE } from './version.ts';
 
 /** Limit of parsing and of judging. */
@@ -18,6 +19,11 @@ export type Job =
   | { kind: 'judge'; of: Parameters<typeof judge> }
   | { kind: 'syntax'; expression: string }
   | { kind: 'expression'; expression: string; variables: Record<string, unknown> };
+
+/** The first message of the thread. */
+export interface Started {
+  isStarted: true;
+}
 
 interface Waiting {
   job: Job;
@@ -40,6 +46,8 @@ const SCRIPT = join(
 export class ManifestWorker {
   #worker: Worker | null = null;
   #isReady = false;
+  /** Restarts the time of the current job. */
+  #started: () => void = () => undefined;
   readonly #expressionMs: number;
   readonly #waiting: Waiting[] = [];
   /** Ends the current job; null: there is none. */
@@ -64,12 +72,21 @@ export class ManifestWorker {
 
   /** Never rejects: an expression that cannot be evaluated has an error. @param variables JSON values */
   async evaluate(expression: string, variables: Record<string, unknown>): Promise<ExpressionResult> {
+    const result = await this.#evaluate(expression, variables);
+    return result ?? this.#tooLong;
+  }
+
+  get #tooLong(): ExpressionResult {
+    return { error: `it needs more than ${this.#expressionMs} ms or too much memory` };
+  }
+
+  /** null: it was ended. */
+  async #evaluate(expression: string, variables: Record<string, unknown>): Promise<ExpressionResult | null> {
     const job: Job = { kind: 'expression', expression, variables };
     const first = await this.#run(job);
     // On a busy machine a thread may not run for so long. A hostile expression ends the second thread as well.
     const result = first === STOPPED ? await this.#run(job) : first;
-    if (result !== STOPPED) return result as ExpressionResult;
-    return { error: `it needs more than ${this.#expressionMs} ms or too much memory` };
+    return result === STOPPED ? null : (result as ExpressionResult);
   }
 
   /** Why an expression cannot be parsed; null: it can. */
@@ -78,13 +95,21 @@ export class ManifestWorker {
     return result === STOPPED ? 'it takes too long to parse' : (result as string | null);
   }
 
-  /** The results of several expressions. */
+  /**
+   * The results of several expressions. After one that was ended the others have errors, because the author of the manifest decides how
+   * long they take, and other manifests wait.
+   */
   async evaluateAll(
     expressions: readonly string[],
     variables: Record<string, unknown>,
   ): Promise<Map<string, ExpressionResult>> {
     const results = new Map<string, ExpressionResult>();
-    for (const expression of expressions) results.set(expression, await this.evaluate(expression, variables));
+    let reason: string | null = null;
+    for (const expression of expressions) {
+      const result = reason === null ? await this.#evaluate(expression, variables) : { error: reason };
+      results.set(expression, result ?? this.#tooLong);
+      if (result === null) reason = 'another expression needs too much time or memory';
+    }
     return results;
   }
 
@@ -106,7 +131,12 @@ export class ManifestWorker {
     if (next === undefined) return;
     const worker = (this.#worker ??= this.#start());
     const limit = next.job.kind === 'expression' ? this.#expressionMs : MANIFEST_MS;
-    const timer = setTimeout(() => this.#finish?.(STOPPED), this.#isReady ? limit : limit + START_MS);
+    const start = (ms: number): NodeJS.Timeout => setTimeout(() => this.#finish?.(STOPPED), ms);
+    let timer = start(this.#isReady ? limit : limit + START_MS);
+    this.#started = () => {
+      clearTimeout(timer);
+      timer = start(limit);
+    };
     this.#finish = (result) => {
       clearTimeout(timer);
       this.#finish = null;
@@ -132,10 +162,15 @@ export class ManifestWorker {
     const finish = (result: unknown): void => {
       if (this.#worker === worker) this.#finish?.(result);
     };
-    worker.on('message', finish);
+    worker.on('message', (message: unknown) => {
+      if (!isStart(message)) finish(message);
+      else if (this.#worker === worker) this.#started();
+    });
     // Out of memory, or a missing script.
     worker.on('error', () => finish(STOPPED));
     worker.on('exit', () => finish(STOPPED));
     return worker;
   }
 }
+
+const isStart = (message: unknown): message is Started => isRecord(message) && 'isStarted' in message;

@@ -88,7 +88,8 @@ In the mode \`enforce\`, a lane with a Deny rule of models or tools also denies 
 ## Expressions
 
 The variables are \`manifest\` and \`namespaceObject\` (\`metadata.name\`, \`metadata.labels\`). The result must be true or false. An error, or
-more than 250 ms, is a finding of the rule. Whole numbers are integers, as in the API server. References such as \`$env:KEY\` are texts.
+more than 250 ms, is a finding of the rule; after an expression that needs too long, the others of the manifest have an error. Whole
+numbers are integers, as in the API server. References such as \`$env:KEY\` are texts.
 
 ${markdownTable(
   ['Part of CEL', 'Available'],

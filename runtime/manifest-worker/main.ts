@@ -8,7 +8,7 @@ import { strings } from '@bufbuild/cel/ext';
 import { judge, type ExpressionResult } from '../../core/organisation/judge.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
-import type { Job } from '../manifest-worker.ts';
+import type { Job, Started } from '../manifest-worker.ts';
 
 const MAX_ERROR = 200;
 
@@ -57,4 +57,5 @@ function resultOf(job: Job): unknown {
   }
 }
 
+parentPort?.postMessage({ isStarted: true } satisfies Started);
 parentPort?.on('message', (job: Job) => parentPort?.postMessage(resultOf(job)));
