@@ -28,26 +28,20 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Behavior": "behavior",
-    "ManifestError": "_settings",
-    "PolicyDenied": "_policy",
-    "PolicyUnavailable": "_policy",
-    "PushOptions": "_settings",
-    "Reporter": "reporter",
-    "SettingsError": "_settings",
-    "current_behavior": "behavior",
-    "default_reporter": "reporter",
-    "set_default_reporter": "reporter",
+    "_policy": ("PolicyDenied", "PolicyUnavailable"),
+    "_settings": ("ManifestError", "PushOptions", "SettingsError"),
+    "behavior": ("Behavior", "current_behavior"),
+    "reporter": ("Reporter", "default_reporter", "set_default_reporter"),
 }
 
 
 def __getattr__(name: str) -> object:
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(__import__(f"{__name__}.{module}", fromlist=[name]), name)
-    globals()[name] = value
-    return value
+    for module, names in _MODULES.items():
+        if name in names:
+            value: object = getattr(__import__(f"{__name__}.{module}", fromlist=[name]), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -45,22 +45,6 @@ class Behavior:
     events. Each method returns False if the data could not be delivered. No method raises.
     """
 
-    __slots__ = (
-        "_call_ids",
-        "_called",
-        "_closed_at",
-        "_confirmed",
-        "_guardrails",
-        "_has_begun",
-        "_invoked",
-        "_is_taken",
-        "_request_id",
-        "_sink",
-        "_tools",
-        "_toxicity",
-        "_ttl",
-    )
-
     def __init__(self, sink: Reporter | _NoSink, request_id: str | None) -> None:
         self._sink = sink
         self._request_id = request_id
@@ -237,8 +221,6 @@ class _NoSink:
 
 class _NoRequest(Behavior):
     """Outside a request. Methods return False, and `model` counts without a request."""
-
-    __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__(_NO_SINK, None)
