@@ -112,7 +112,7 @@ describe('an informer', () => {
   });
 
   test('caches an object that is larger than a page', async () => {
-    server.put(PATH, { ...pod('a'), status: { note: 'x'.repeat(9_000_000) } });
+    server.put(PATH, { ...pod('a'), status: { note: 'x'.repeat(2_000_000) } });
     server.put(PATH, pod('b'));
     start();
     await informer.synced();
@@ -160,6 +160,7 @@ describe('an informer', () => {
     server.put(PATH, large('b', 'n', 31_000));
     await until(() => names().includes('b'));
     nowMs += 60_000;
+    server.watches()[0]!.end();
     await until(() => countOf(isList) === 2 && informer.fullNamespaces.size === 0);
     expect(names().sort()).toEqual(['b', 'c', 'd', 'e', 'other']);
   });

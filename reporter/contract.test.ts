@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { HealthReport, Check } from '../core/shapes/health.ts';
 import type { ManifestSpec } from '../core/manifest/manifest.ts';
-import { holdTimers } from '../testing/time/held-timers.ts';
+import { holdDeadlines } from '../testing/time/held-deadlines.ts';
 import { ManualClock } from '../testing/time/manual-clock.ts';
 import { until } from '../testing/time/until.ts';
 import { TestServers } from '../testing/http/sockets.ts';
@@ -112,7 +112,7 @@ describe('Check semantics (reporter, run inside the agent process)', () => {
       'model:*',
       'fail on a time-out',
       async () => {
-        using timers = holdTimers();
+        using timers = holdDeadlines();
         let isRequested = false;
         api = () => (isRequested = true);
         const found = checkOf(model);
