@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks';
 import { AgentPage } from './agent/agent-page.tsx';
 import { CoveragePage } from './coverage/coverage-page.tsx';
@@ -16,7 +15,7 @@ import { Announcer, OfflineBanner } from './shell/live-regions.tsx';
 import { SignIn } from './shell/sign-in.tsx';
 
 /** The dashboard: one page of the route, or the form for the key. */
-export function App(): JSX.Element {
+export function App() {
   const state = session.value;
   const isSignedIn = state.kind === 'signed-in';
   const page = isSignedIn ? keyOf(route.value) : state.kind;
@@ -39,7 +38,7 @@ export function App(): JSX.Element {
 }
 
 /** A page whose rendering failed does not take the navigation with it. */
-function Guarded(): JSX.Element {
+function Guarded() {
   const [error] = useErrorBoundary() as [unknown, () => void];
   if (error === undefined) return <Page route={route.value} />;
   return (
@@ -50,7 +49,7 @@ function Guarded(): JSX.Element {
   );
 }
 
-function Page({ route: current }: { route: Route }): JSX.Element {
+function Page({ route: current }: { route: Route }) {
   switch (current.page) {
     case 'fleet':
       return <FleetPage />;

@@ -92,3 +92,7 @@ const ISO_TIME = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 /** A text of the server with its times as local ones. */
 export const withLocalTimes = (text: string, format: Formats['formatTime'] = formatTime): string =>
   text.replaceAll(ISO_TIME, (iso) => format(iso));
+
+/** `1 agent`, `1,200 agents`; `many`: the plural, if it is not the noun with an s. */
+export const countText = (count: number, noun: string, many = `${noun}s`): string =>
+  count === 1 ? `1 ${noun}` : `${formatNumber(count)} ${many}`;

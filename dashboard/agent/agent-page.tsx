@@ -1,12 +1,14 @@
-import type { ComponentType, JSX } from 'preact';
+import type { ComponentType } from 'preact';
 import { useResource } from '../api/resource.ts';
 import { withLocalTimes } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
+import { announce } from '../parts/announce.ts';
 import { ConditionBadge } from '../parts/condition-badge.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { GradeBadge } from '../parts/grade-badge.tsx';
 import { PhaseBadge } from '../parts/phase-badge.tsx';
 import { Tabs } from '../parts/tabs.tsx';
+import { useChange } from '../parts/use-change.ts';
 import { hrefOf, type Route } from '../route.ts';
 import { agentPath } from './agent-path.ts';
 import { ChecksTab } from './checks-tab.tsx';
@@ -22,7 +24,7 @@ import { ProofsTab } from './proofs-tab.tsx';
 import { RawTab } from './raw-tab.tsx';
 import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 import { REFRESH_MS, type TabProps } from './types.ts';
-import { useAgentChanges, useAnnounced } from './use-live.ts';
+import { useAgentChanges } from './use-live.ts';
 
 type AgentRoute = Extract<Route, { page: 'agent' }>;
 
@@ -39,11 +41,13 @@ const TABS: readonly { id: string; title: string; tab: ComponentType<TabProps> }
 ];
 
 /** Everything about one agent. The shell mounts a new page for another agent, so that no state of the previous one stays. */
-export function AgentPage({ route }: { route: AgentRoute }): JSX.Element {
+export function AgentPage({ route }: { route: AgentRoute }) {
   const { namespace, name } = route;
   const resource = useResource<AgentDetail>(agentPath({ namespace, name }), { refreshMs: REFRESH_MS });
   useAgentChanges({ namespace, name }, resource.reload);
-  useAnnounced(resource.data === null ? null : stateText(resource.data));
+  useChange(resource.data && stateText(resource.data), (before) => {
+    if (before !== null && resource.data !== null) announce(stateText(resource.data));
+  });
   const current = TABS.find(({ id }) => id === route.tab) ?? TABS[0];
   const tabs = TABS.map(({ id, title }) => ({
     ...{ id, title },
@@ -73,7 +77,7 @@ interface HeadingProps {
   detail: AgentDetail | null;
 }
 
-function Heading({ namespace, name, detail }: HeadingProps): JSX.Element {
+function Heading({ namespace, name, detail }: HeadingProps) {
   return (
     <header class="agent-heading">
       <div>
@@ -107,7 +111,7 @@ const NEXT_STEPS: Readonly<Record<string, [tab: string, step: string]>> = {
 };
 
 /** The verdict in one sentence, with the next step. */
-function Compliant({ route, detail }: { route: AgentRoute; detail: AgentDetail | null }): JSX.Element | null {
+function Compliant({ route, detail }: { route: AgentRoute; detail: AgentDetail | null }) {
   const found = detail?.status.conditions?.find(({ type }) => type === 'Compliant');
   if (found === undefined) return null;
   const [tab, step] = NEXT_STEPS[found.reason] ?? [null, 'fix what costs points'];
@@ -121,7 +125,7 @@ function Compliant({ route, detail }: { route: AgentRoute; detail: AgentDetail |
   );
 }
 
-function Gone({ namespace, name }: { namespace: string; name: string }): JSX.Element {
+function Gone({ namespace, name }: { namespace: string; name: string }) {
   return (
     <div class="detail-page">
       <h1>{name}</h1>

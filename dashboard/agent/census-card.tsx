@@ -1,13 +1,12 @@
-import type { JSX } from 'preact';
 import type { EgressReport, UnseenEgress } from '../../core/shapes/egress.ts';
-import { formatNumber } from '../format.ts';
+import { countText, formatNumber } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';
 import { DataTable } from '../parts/data-table.tsx';
 import { SHARED_ADDRESS } from './matrix-rows.ts';
 
 /** The connections that nothing explains, or why they are not known. */
-export function CensusCard({ egress }: { egress: EgressReport }): JSX.Element {
+export function CensusCard({ egress }: { egress: EgressReport }) {
   const { unseen, unseenTotal = unseen?.length ?? 0, unexplainedOpens = 0, census } = egress;
   const state = census?.state ?? (egress.unseenEgress === undefined ? 'off' : 'on');
   return (
@@ -61,16 +60,15 @@ const FIXES = {
 const opensText = (count: number): string =>
   count === 0
     ? 'No connection ended before its address was seen.'
-    : `${formatNumber(count)} ${count === 1 ? 'connection' : 'connections'} ended before the address was seen.`;
+    : `${countText(count, 'connection')} ended before the address was seen.`;
 
 const ALL_EXPLAINED = 'Every address that was seen is explained.';
 const unexplainedText = (count: number): string =>
   count === 0 ? ALL_EXPLAINED : `Nothing explains ${addressesText(count)}.`;
 
-const addressesText = (count: number): string =>
-  count === 1 ? '1 address' : `${formatNumber(count)} addresses`;
+const addressesText = (count: number): string => countText(count, 'address', 'addresses');
 
-function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }): JSX.Element {
+function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }) {
   return (
     <DataTable
       caption="Addresses that nothing explains, newest first"
@@ -79,7 +77,6 @@ function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }): JSX.Eleme
       empty={ALL_EXPLAINED}
       columns={[
         {
-          key: 'address',
           title: 'Address',
           width: '26%',
           render: ({ address, port, name, lanes }) => (
@@ -90,17 +87,10 @@ function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }): JSX.Eleme
             </>
           ),
         },
+        { title: 'Connections', width: '11%', numeric: true, render: ({ count }) => formatNumber(count) },
+        { title: 'First seen', width: '12%', render: (row) => <Ago time={row.firstSeen} /> },
+        { title: 'Last seen', width: '12%', render: (row) => <Ago time={row.lastSeen} /> },
         {
-          key: 'count',
-          title: 'Connections',
-          width: '11%',
-          numeric: true,
-          render: ({ count }) => formatNumber(count),
-        },
-        { key: 'first', title: 'First seen', width: '12%', render: (row) => <Ago time={row.firstSeen} /> },
-        { key: 'last', title: 'Last seen', width: '12%', render: (row) => <Ago time={row.lastSeen} /> },
-        {
-          key: 'state',
           title: 'State',
           width: '11%',
           render: ({ verdict }) => (
@@ -108,7 +98,6 @@ function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }): JSX.Eleme
           ),
         },
         {
-          key: 'fix',
           title: 'Fix',
           width: '28%',
           render: ({ verdict, lanes }) => (lanes === undefined ? UNSEEN_FIXES[verdict] : PAST_LANE),

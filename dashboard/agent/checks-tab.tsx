@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { Check } from '../../core/shapes/health.ts';
 import { formatNumber, NO_VALUE } from '../format.ts';
 import { Card } from '../parts/card.tsx';
@@ -9,7 +8,7 @@ import { sortChecks } from './sort-checks.ts';
 import type { TabProps } from './types.ts';
 
 /** The checks of the shown report, failures first. */
-export function ChecksTab({ detail: { status } }: TabProps): JSX.Element {
+export function ChecksTab({ detail: { status } }: TabProps) {
   const { checks = [], reportedBy } = status;
   const count = (wanted: Check['status']): string =>
     formatNumber(checks.filter((check) => check.status === wanted).length);
@@ -34,19 +33,12 @@ export function ChecksTab({ detail: { status } }: TabProps): JSX.Element {
         caption="Checks, failures first"
         rows={sortChecks(checks)}
         rowKey={({ id }) => id}
-        empty=""
         columns={[
-          { key: 'status', title: 'Status', render: (check) => <CheckStatusTag check={check} /> },
-          { key: 'id', title: 'Check', render: ({ id }) => <code>{id}</code> },
-          { key: 'severity', title: 'Severity', render: ({ severity }) => severity },
+          { title: 'Status', render: (check) => <CheckStatusTag check={check} /> },
+          { title: 'Check', render: ({ id }) => <code>{id}</code> },
+          { title: 'Severity', render: ({ severity }) => severity },
+          { title: 'Latency', numeric: true, render: ({ latencyMs }) => latencyText(latencyMs) },
           {
-            key: 'latency',
-            title: 'Latency',
-            numeric: true,
-            render: ({ latencyMs }) => latencyText(latencyMs),
-          },
-          {
-            key: 'message',
             title: 'Message and remedy',
             render: ({ message, remediation }) => (
               <>

@@ -1,16 +1,16 @@
-import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { ApiError, remove } from '../api/client.ts';
+import { remove } from '../api/client.ts';
 import { announce } from '../parts/announce.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
+import { useSending } from '../parts/use-sending.ts';
 import { navigate } from '../route.ts';
 import { agentPath, type AgentName } from './agent-path.ts';
 import { TextField } from './text-field.tsx';
 
 /** Deletes a registered agent, after its name was entered. */
-export function DeleteAgent(agent: AgentName): JSX.Element {
+export function DeleteAgent(agent: AgentName) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
@@ -24,31 +24,24 @@ export function DeleteAgent(agent: AgentName): JSX.Element {
   );
 }
 
-function ConfirmDeletion({ agent, onCancel }: { agent: AgentName; onCancel(): void }): JSX.Element {
+function ConfirmDeletion({ agent, onCancel }: { agent: AgentName; onCancel(): void }) {
   const [entered, setEntered] = useState('');
   const [isWrong, setWrong] = useState(false);
-  const [error, setError] = useState<ApiError | null>(null);
-  const [isSending, setSending] = useState(false);
-  const confirm = async (): Promise<void> => {
+  const { error, isSending, send } = useSending(async () => {
+    await remove(agentPath(agent));
+    announce(`Agent ${agent.name} deleted`);
+    navigate('#/');
+  });
+  const confirm = (): void => {
     setWrong(entered !== agent.name);
-    if (entered !== agent.name) return;
-    setSending(true);
-    try {
-      await remove(agentPath(agent));
-      announce(`Agent ${agent.name} deleted`);
-      navigate('#/');
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure;
-      setError(failure);
-      setSending(false);
-    }
+    if (entered === agent.name) send();
   };
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        void confirm();
+        confirm();
       }}
     >
       <p>
@@ -61,7 +54,7 @@ function ConfirmDeletion({ agent, onCancel }: { agent: AgentName; onCancel(): vo
         error={isWrong ? `must be ${agent.name}` : null}
         onInput={setEntered}
       />
-      {error !== null && <Failure error={error} retry={() => void confirm()} />}
+      {error !== null && <Failure error={error} retry={confirm} />}
       <p class="form-actions">
         <Button onClick={onCancel}>Cancel</Button>
         <Button kind="danger" type="submit" isDisabled={isSending}>

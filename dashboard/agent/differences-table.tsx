@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { EgressSummary } from '../../core/shapes/egress.ts';
 import type { Issue } from '../../core/shapes/gap.ts';
 import { DataTable } from '../parts/data-table.tsx';
@@ -7,13 +6,7 @@ import { RuleLink } from './links.tsx';
 import { Prose } from './prose.tsx';
 
 /** What is known of the matrix from the names in the summary and from the issues. */
-export function DifferencesTable({
-  egress,
-  issues,
-}: {
-  egress: EgressSummary;
-  issues: readonly Issue[];
-}): JSX.Element {
+export function DifferencesTable({ egress, issues }: { egress: EgressSummary; issues: readonly Issue[] }) {
   return (
     <DataTable
       caption="Differences between manifest, report and observation"
@@ -21,9 +14,8 @@ export function DifferencesTable({
       rowKey={({ item, rule }) => `${item} ${rule ?? ''}`}
       empty="No difference has an issue."
       columns={[
-        { key: 'item', title: 'Item', width: '20%', render: ({ item }) => <code>{item}</code> },
+        { title: 'Item', width: '20%', render: ({ item }) => <code>{item}</code> },
         {
-          key: 'state',
           title: 'State',
           width: '14%',
           render: ({ state }) => (
@@ -31,7 +23,6 @@ export function DifferencesTable({
           ),
         },
         {
-          key: 'description',
           title: 'Observation',
           width: '36%',
           render: ({ description, rule }) => (
@@ -41,7 +32,7 @@ export function DifferencesTable({
             </>
           ),
         },
-        { key: 'remedy', title: 'Fix', width: '30%', render: ({ remedy }) => <Prose text={remedy} /> },
+        { title: 'Fix', width: '30%', render: ({ remedy }) => <Prose text={remedy} /> },
       ]}
     />
   );

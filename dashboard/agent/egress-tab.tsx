@@ -1,9 +1,8 @@
-import type { JSX } from 'preact';
 import type { EgressReport, EgressSummary } from '../../core/shapes/egress.ts';
 import type { Issue } from '../../core/shapes/gap.ts';
 import type { StoredEgress } from '../../core/shapes/stored.ts';
 import { useResource } from '../api/resource.ts';
-import { formatNumber, NO_VALUE } from '../format.ts';
+import { countText, formatNumber, NO_VALUE } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';
 import { CodeBlock } from '../parts/code-block.tsx';
@@ -23,7 +22,7 @@ import { REFRESH_MS, type TabProps } from './types.ts';
 const READ = `curl -s 'localhost:4001/explore?view=matrix' | jq '.rows[]'`;
 
 /** What the agent calls, as the lanes and the census of one instance observed it, next to manifest and report. */
-export function EgressTab({ detail }: TabProps): JSX.Element {
+export function EgressTab({ detail }: TabProps) {
   const { namespace, agentName: name, lastSeen } = detail;
   // Without a heartbeat there is no report, and a request for it would fail.
   const path = lastSeen === null ? null : agentPath({ namespace, name }, '/egress');
@@ -41,7 +40,7 @@ export function EgressTab({ detail }: TabProps): JSX.Element {
   );
 }
 
-function Report({ detail, data }: { detail: AgentDetail; data: StoredEgress }): JSX.Element {
+function Report({ detail, data }: { detail: AgentDetail; data: StoredEgress }) {
   const { egress, instance, receivedAt } = data;
   if (egress === null) return <NotObserved />;
   const { rows, lanes, notRewritten = [], census } = egress;
@@ -76,7 +75,7 @@ function Report({ detail, data }: { detail: AgentDetail; data: StoredEgress }): 
   );
 }
 
-function NotObserved(): JSX.Element {
+function NotObserved() {
   return (
     <Empty title="The outgoing calls of this agent are not observed">
       <p>
@@ -87,7 +86,7 @@ function NotObserved(): JSX.Element {
   );
 }
 
-function NoLanes(): JSX.Element {
+function NoLanes() {
   return (
     <Empty title="The sidecar has no egress lane">
       <p>
@@ -100,7 +99,7 @@ function NoLanes(): JSX.Element {
 
 type WithRows = EgressReport & Required<Pick<EgressReport, 'rows'>>;
 
-function Matrix({ egress, issues }: { egress: WithRows; issues: readonly Issue[] }): JSX.Element {
+function Matrix({ egress, issues }: { egress: WithRows; issues: readonly Issue[] }) {
   const { rows, rowsTotal = rows.length } = egress;
   const contradictions = rows.filter(({ verdict }) => CONTRADICTIONS.has(verdict)).length;
   return (
@@ -108,7 +107,7 @@ function Matrix({ egress, issues }: { egress: WithRows; issues: readonly Issue[]
       title="Declared, reported, observed"
       actions={
         <span class={`note-tag ${contradictions > 0 ? 'is-bad' : 'is-good'}`}>
-          {contradictions === 0 ? 'no contradiction' : contradictionsText(contradictions)}
+          {contradictions === 0 ? 'no contradiction' : countText(contradictions, 'contradiction')}
         </span>
       }
     >
@@ -123,8 +122,6 @@ function Matrix({ egress, issues }: { egress: WithRows; issues: readonly Issue[]
 }
 
 const CONTRADICTIONS: ReadonlySet<string> = new Set(['undeclared', 'misreported', 'unreported']);
-const contradictionsText = (count: number): string =>
-  count === 1 ? '1 contradiction' : `${formatNumber(count)} contradictions`;
 
 interface WithoutRowsProps {
   detail: AgentDetail;
@@ -133,7 +130,7 @@ interface WithoutRowsProps {
 }
 
 /** The numbers, for a report without the rows of the matrix. */
-function WithoutRows({ detail, egress, instance }: WithoutRowsProps): JSX.Element {
+function WithoutRows({ detail, egress, instance }: WithoutRowsProps) {
   const { source, namespace, status } = detail;
   return (
     <Card title="Declared, reported, observed">

@@ -71,25 +71,20 @@ function isCheckOf({ kind, name }: EvidenceItem, { id }: Check): boolean {
   return CHECKED_KINDS.includes(kind) && id === `${kind}:${name}`;
 }
 
-/** The property of the gap issue about an item. */
+/** The property of the gap issue about an item; of the other kinds `<kind>:<name>`. */
+const PROPERTIES: Partial<Record<ItemKind, (name: string) => string | undefined>> = {
+  model: () => 'model.apiKey',
+  guardrail: (name) => `guardrails.${name}`,
+  budget: (name) => POLICY_OF_BUDGET[name],
+  evaluation: () => 'evaluated',
+};
+
 function propertyOf({ kind, name }: EvidenceItem): string | undefined {
-  switch (kind) {
-    case 'model':
-      return 'model.apiKey';
-    case 'guardrail':
-      return `guardrails.${name}`;
-    case 'budget':
-      return POLICY_OF_BUDGET[name];
-    case 'evaluation':
-      return 'evaluated';
-    default:
-      return `${kind}:${name}`;
-  }
+  const of = PROPERTIES[kind];
+  return of === undefined ? `${kind}:${name}` : of(name);
 }
 
 function shownOf(rows: readonly EvidenceRow[]): number {
-  return rows.reduce((sum, { item: { tier } }) => {
-    if (tier === 'none') return sum;
-    return sum + (tier === 'reported' ? 0.5 : 1);
-  }, 0);
+  const weightOf = (tier: EvidenceTier): number => (tier === 'none' ? 0 : tier === 'reported' ? 0.5 : 1);
+  return rows.reduce((sum, { item }) => sum + weightOf(item.tier), 0);
 }

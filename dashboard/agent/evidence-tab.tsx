@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { Check } from '../../core/shapes/health.ts';
 import { formatNumber, formatPercent } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
@@ -11,7 +10,7 @@ import { Prose } from './prose.tsx';
 import type { TabProps } from './types.ts';
 
 /** What the manifest declares, next to what is reported and to the evidence for it. */
-export function EvidenceTab({ detail: { status } }: TabProps): JSX.Element {
+export function EvidenceTab({ detail: { status } }: TabProps) {
   const { evidence, checks = [], issues = [], reportedBy } = status;
   if (evidence === undefined)
     return (
@@ -46,35 +45,29 @@ export function EvidenceTab({ detail: { status } }: TabProps): JSX.Element {
   );
 }
 
-function Items({ group: { title, rows } }: { group: EvidenceGroup }): JSX.Element {
+function Items({ group: { title, rows } }: { group: EvidenceGroup }) {
   return (
     <DataTable
       caption={`${title}: declared and reported`}
       rows={rows}
       rowKey={({ item }) => item.name}
-      empty=""
       columns={[
-        { key: 'declared', title: 'Declared', width: '22%', render: ({ item }) => <code>{item.name}</code> },
-        { key: 'reported', title: 'Reported', width: '30%', render: (row) => <Reported row={row} /> },
-        { key: 'evidence', title: 'Evidence', width: '34%', render: ({ item }) => <Tier item={item} /> },
-        {
-          key: 'seen',
-          title: 'Last seen',
-          width: '14%',
-          render: ({ item }) => <Ago time={item.lastSeen ?? null} />,
-        },
+        { title: 'Declared', width: '22%', render: ({ item }) => <code>{item.name}</code> },
+        { title: 'Reported', width: '30%', render: (row) => <Reported row={row} /> },
+        { title: 'Evidence', width: '34%', render: ({ item }) => <Tier item={item} /> },
+        { title: 'Last seen', width: '14%', render: ({ item }) => <Ago time={item.lastSeen ?? null} /> },
       ]}
     />
   );
 }
 
 /** The result of a check by word and color. */
-export function CheckStatusTag({ check: { status } }: { check: Check }): JSX.Element {
+export function CheckStatusTag({ check: { status } }: { check: Check }) {
   const text = { pass: 'Passed', fail: 'Failed', skip: 'Skipped' }[status];
   return <span class={`note-tag check-${status}`}>{text}</span>;
 }
 
-function Reported({ row: { check, issue } }: { row: EvidenceRow }): JSX.Element {
+function Reported({ row: { check, issue } }: { row: EvidenceRow }) {
   return (
     <>
       {check !== null && <CheckStatusTag check={check} />}
@@ -89,7 +82,7 @@ function Reported({ row: { check, issue } }: { row: EvidenceRow }): JSX.Element 
   );
 }
 
-function Tier({ item: { tier, shownBy, contradictedBy } }: { item: EvidenceRow['item'] }): JSX.Element {
+function Tier({ item: { tier, shownBy, contradictedBy } }: { item: EvidenceRow['item'] }) {
   return (
     <>
       <span class={`note-tag tier-${tier}`}>{TIER_TEXTS[tier]}</span>

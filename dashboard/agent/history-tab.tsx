@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { AgentHistory } from '../../core/shapes/history.ts';
 import { useResource } from '../api/resource.ts';
@@ -18,17 +17,17 @@ import { Card } from '../parts/card.tsx';
 import { now } from '../parts/clock.ts';
 import { DataTable } from '../parts/data-table.tsx';
 import { Empty } from '../parts/empty.tsx';
+import { useChange } from '../parts/use-change.ts';
 import { agentPath } from './agent-path.ts';
 import { Loaded } from './loaded.tsx';
 import type { TabProps } from './types.ts';
-import { useReloadOn } from './use-live.ts';
 
 /** Score, tokens, cost and outcomes over time, with the moments of change. */
-export function HistoryTab({ detail: { namespace, agentName: name, lastSeen } }: TabProps): JSX.Element {
+export function HistoryTab({ detail: { namespace, agentName: name, lastSeen } }: TabProps) {
   const [range, setRange] = useState<RangeId>('heartbeats');
   const path = agentPath({ namespace, name }, '/history', queryOf(range, now.value));
   const history = useResource<AgentHistory>(path);
-  useReloadOn(history, lastSeen);
+  useChange(lastSeen, history.reload);
   if (history.error?.kind === 'not-supported')
     return (
       <Empty title="This control plane keeps no history">
@@ -59,7 +58,7 @@ export function HistoryTab({ detail: { namespace, agentName: name, lastSeen } }:
   );
 }
 
-function Charts({ history }: { history: AgentHistory }): JSX.Element {
+function Charts({ history }: { history: AgentHistory }) {
   const { series, marks, moments } = useMemo(() => {
     const all = momentsOf(history.changes);
     return { series: historySeries(history), marks: marksOf(all), moments: all.toReversed() };
@@ -90,17 +89,8 @@ function Charts({ history }: { history: AgentHistory }): JSX.Element {
           rowKey={({ at }) => String(at)}
           empty="Nothing changed in this time range."
           columns={[
-            {
-              key: 'at',
-              title: 'Time',
-              width: '16rem',
-              render: ({ at }) => formatTime(new Date(at).toISOString()),
-            },
-            {
-              key: 'change',
-              title: 'Change',
-              render: ({ changes }) => changes.map(changeText).join(', '),
-            },
+            { title: 'Time', width: '16rem', render: ({ at }) => formatTime(new Date(at).toISOString()) },
+            { title: 'Change', render: ({ changes }) => changes.map(changeText).join(', ') },
           ]}
         />
       </Card>

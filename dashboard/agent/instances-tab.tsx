@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { InstanceStatus } from '../../core/shapes/instance.ts';
 import { dayOf } from '../../core/usage/day-totals.ts';
 import { formatNumber, formatUsd, NO_VALUE } from '../format.ts';
@@ -10,7 +9,7 @@ import { PhaseBadge } from '../parts/phase-badge.tsx';
 import type { TabProps } from './types.ts';
 
 /** The processes of the agent. */
-export function InstancesTab({ detail: { status } }: TabProps): JSX.Element {
+export function InstancesTab({ detail: { status } }: TabProps) {
   const { instances = [], unlistedCount = 0, reportedBy } = status;
   const today = dayOf(now.value);
   return (
@@ -36,7 +35,6 @@ function columnsFor(today: string, reportedBy: string | undefined): Column<Insta
   const ofToday = ({ day }: InstanceStatus, value: number): number => (day === today ? value : 0);
   return [
     {
-      key: 'name',
       title: 'Instance',
       render: ({ name }) => (
         <>
@@ -44,29 +42,18 @@ function columnsFor(today: string, reportedBy: string | undefined): Column<Insta
         </>
       ),
     },
-    { key: 'phase', title: 'Phase', render: ({ phase }) => <PhaseBadge phase={phase} /> },
-    { key: 'score', title: 'Score', numeric: true, render: ({ score }) => formatNumber(score) },
-    { key: 'seen', title: 'Last heartbeat', render: ({ lastHeartbeat }) => <Ago time={lastHeartbeat} /> },
-    { key: 'version', title: 'Version', render: ({ sidecarVersion }) => sidecarVersion ?? NO_VALUE },
+    { title: 'Phase', render: ({ phase }) => <PhaseBadge phase={phase} /> },
+    { title: 'Score', numeric: true, render: ({ score }) => formatNumber(score) },
+    { title: 'Last heartbeat', render: ({ lastHeartbeat }) => <Ago time={lastHeartbeat} /> },
+    { title: 'Version', render: ({ sidecarVersion }) => sidecarVersion ?? NO_VALUE },
+    { title: 'Tokens today', numeric: true, render: (row) => formatNumber(ofToday(row, row.tokensToday)) },
     {
-      key: 'tokens',
-      title: 'Tokens today',
-      numeric: true,
-      render: (row) => formatNumber(ofToday(row, row.tokensToday)),
-    },
-    {
-      key: 'cost',
       title: 'Cost today',
       numeric: true,
       // Without prices in the manifest the cost is 0.
       render: (row) => (row.costTodayUsd > 0 ? formatUsd(ofToday(row, row.costTodayUsd)) : NO_VALUE),
     },
-    {
-      key: 'violations',
-      title: 'Violations',
-      numeric: true,
-      render: ({ violations }) => formatNumber(violations),
-    },
-    { key: 'started', title: 'Started', render: ({ startedAt }) => <Ago time={startedAt} /> },
+    { title: 'Violations', numeric: true, render: ({ violations }) => formatNumber(violations) },
+    { title: 'Started', render: ({ startedAt }) => <Ago time={startedAt} /> },
   ];
 }

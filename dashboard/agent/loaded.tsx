@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import type { Resource } from '../api/resource.ts';
 import { Button } from '../parts/button.tsx';
 import { Failure } from '../parts/failure.tsx';
@@ -12,7 +12,7 @@ export interface LoadedProps<T> {
 }
 
 /** The data of a resource, or its state. Old data stay while a request fails, with the reason. */
-export function Loaded<T>({ resource, what, children }: LoadedProps<T>): JSX.Element {
+export function Loaded<T>({ resource, what, children }: LoadedProps<T>) {
   const { data, error, reload } = resource;
   if (data === null)
     return error === null ? <Loading what={what} /> : <Failure error={error} retry={reload} />;

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { Known, MatrixState } from '../../core/egress/matrix-state.ts';
 import { DataTable } from '../parts/data-table.tsx';
 import { RuleLink } from './links.tsx';
@@ -15,7 +14,7 @@ const TAGS: Readonly<Record<MatrixState, string>> = {
 };
 
 /** What the manifest declares, what the agent reports and what was observed, item by item. */
-export function MatrixTable({ rows }: { rows: readonly ShownRow[] }): JSX.Element {
+export function MatrixTable({ rows }: { rows: readonly ShownRow[] }) {
   return (
     <div class="matrix">
       <DataTable
@@ -25,7 +24,6 @@ export function MatrixTable({ rows }: { rows: readonly ShownRow[] }): JSX.Elemen
         empty="Nothing is declared, reported or observed."
         columns={[
           {
-            key: 'item',
             title: 'Item',
             width: '24%',
             render: ({ kind, name }) => (
@@ -34,27 +32,26 @@ export function MatrixTable({ rows }: { rows: readonly ShownRow[] }): JSX.Elemen
               </>
             ),
           },
-          { key: 'declared', title: 'Declared', width: '9%', render: (row) => <Cell value={row.declared} /> },
-          { key: 'reported', title: 'Reported', width: '9%', render: (row) => <Cell value={row.reported} /> },
-          { key: 'observed', title: 'Observed', width: '9%', render: (row) => <Cell value={row.observed} /> },
+          { title: 'Declared', width: '9%', render: (row) => <Cell value={row.declared} /> },
+          { title: 'Reported', width: '9%', render: (row) => <Cell value={row.reported} /> },
+          { title: 'Observed', width: '9%', render: (row) => <Cell value={row.observed} /> },
           {
-            key: 'state',
             title: 'State',
             width: '11%',
             render: ({ verdict }) => <span class={`note-tag ${TAGS[verdict]}`}>{verdict}</span>,
           },
-          { key: 'remedy', title: 'Fix', width: '38%', render: (row) => <Fix row={row} /> },
+          { title: 'Fix', width: '38%', render: (row) => <Fix row={row} /> },
         ]}
       />
     </div>
   );
 }
 
-function Cell({ value }: { value: Known }): JSX.Element {
+function Cell({ value }: { value: Known }) {
   return <span class={`known known-${value}`}>{value === null ? 'Unknown' : value ? 'Yes' : 'No'}</span>;
 }
 
-function Fix({ row: { description, remedy, rule } }: { row: ShownRow }): JSX.Element | null {
+function Fix({ row: { description, remedy, rule } }: { row: ShownRow }) {
   if (remedy === null) return null;
   return (
     <>

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { NOT_REWRITTEN_REASONS } from '../../core/egress/not-rewritten.ts';
 import type { NotRewrittenReason } from '../../core/shapes/values.ts';
 import type { NotRewritten } from '../../core/shapes/egress.ts';
@@ -15,7 +14,7 @@ const FIXES: Readonly<Record<NotRewrittenReason, string>> = {
 };
 
 /** The variables whose clients may bypass a lane. */
-export function NotRewrittenCard({ list }: { list: readonly NotRewritten[] }): JSX.Element {
+export function NotRewrittenCard({ list }: { list: readonly NotRewritten[] }) {
   return (
     <Card
       title="Variables that do not lead to a lane"
@@ -28,22 +27,15 @@ export function NotRewrittenCard({ list }: { list: readonly NotRewritten[] }): J
         caption="Variables that do not lead to a lane"
         rows={list}
         rowKey={({ lane, variable }) => `${lane} ${variable}`}
-        empty=""
         columns={[
+          { title: 'Variable', width: '26%', render: ({ variable }) => <code>{variable}</code> },
+          { title: 'Lane', width: '14%', render: ({ lane }) => <code>{lane}</code> },
           {
-            key: 'variable',
-            title: 'Variable',
-            width: '26%',
-            render: ({ variable }) => <code>{variable}</code>,
-          },
-          { key: 'lane', title: 'Lane', width: '14%', render: ({ lane }) => <code>{lane}</code> },
-          {
-            key: 'reason',
             title: 'Reason',
             width: '30%',
             render: ({ reason }) => <p class="sentence">{NOT_REWRITTEN_REASONS[reason]}.</p>,
           },
-          { key: 'fix', title: 'Fix', width: '30%', render: ({ reason }) => FIXES[reason] },
+          { title: 'Fix', width: '30%', render: ({ reason }) => FIXES[reason] },
         ]}
       />
     </Card>

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 import type { AgentOrganisation, PictureItems } from '../../core/shapes/agent-organisation.ts';
 import { useResource } from '../api/resource.ts';
@@ -14,7 +13,7 @@ import { pictureRows, type PictureRow } from './organisation-rows.ts';
 import { REFRESH_MS } from './types.ts';
 
 /** What the organisation allows the agent, what it declares and what was observed. One line if no rule selects the agent. */
-export function OrganisationCard({ detail }: { detail: AgentDetail }): JSX.Element | null {
+export function OrganisationCard({ detail }: { detail: AgentDetail }) {
   const { namespace, agentName: name, status } = detail;
   const allowed = status.conditions?.find(({ type }) => type === 'Allowed');
   const hasRules = allowed !== undefined && allowed.reason !== 'NoPolicy';
@@ -45,7 +44,7 @@ const COLUMNS = [
   { key: 'observed', title: 'Observed', unknown: 'not observed', empty: 'none' },
 ] as const;
 
-function Picture({ picture }: { picture: AgentOrganisation }): JSX.Element {
+function Picture({ picture }: { picture: AgentOrganisation }) {
   const { broken = [], brokenTotal = 0, notJudged = [] } = picture.organisation ?? {};
   return (
     <>
@@ -53,11 +52,10 @@ function Picture({ picture }: { picture: AgentOrganisation }): JSX.Element {
         caption="Allowed, declared, observed"
         rows={pictureRows(picture)}
         rowKey={({ kind }) => kind}
-        empty=""
         columns={[
-          { key: 'kind', title: 'Kind', width: '10%', render: ({ kind }) => kind },
+          { title: 'Kind', width: '10%', render: ({ kind }) => kind },
           ...COLUMNS.map(({ key, title, unknown, empty }) => ({
-            ...{ key, title, width: '30%' },
+            ...{ title, width: '30%' },
             render: (row: PictureRow) => <Cell cell={row[key]} unknown={unknown} empty={empty} />,
           })),
         ]}
@@ -95,7 +93,7 @@ interface CellProps {
   empty: string;
 }
 
-function Cell({ cell, unknown, empty }: CellProps): JSX.Element {
+function Cell({ cell, unknown, empty }: CellProps) {
   if (cell === null || cell.total === 0) return <span class="muted">{cell === null ? unknown : empty}</span>;
   const { items, total } = cell;
   return (
@@ -116,6 +114,6 @@ function Cell({ cell, unknown, empty }: CellProps): JSX.Element {
 }
 
 /** The length of a list that is cut. */
-export function Cut({ shown, total }: { shown: number; total: number }): JSX.Element | null {
+export function Cut({ shown, total }: { shown: number; total: number }) {
   return shown < total ? <p class="muted">{`${formatNumber(shown)} of ${formatNumber(total)}`}</p> : null;
 }

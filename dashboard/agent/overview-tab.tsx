@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { AuditSummary } from '../../core/shapes/audit.ts';
 import type { Condition } from '../../core/shapes/condition.ts';
 import type { Drift } from '../../core/shapes/drift.ts';
@@ -18,7 +17,7 @@ import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 import type { TabProps } from './types.ts';
 
 /** Why the agent has its grade, its state, its conditions and its compliance rules. */
-export function OverviewTab({ detail }: TabProps): JSX.Element {
+export function OverviewTab({ detail }: TabProps) {
   const { conditions = [], drift = [], audit } = detail.status;
   return (
     <>
@@ -83,7 +82,7 @@ function factsOf({ status, runtime, source, agentId, lastSeen }: AgentDetail): F
   ];
 }
 
-function Conditions({ conditions }: { conditions: readonly Condition[] }): JSX.Element {
+function Conditions({ conditions }: { conditions: readonly Condition[] }) {
   return (
     <DataTable
       caption="Conditions"
@@ -91,37 +90,32 @@ function Conditions({ conditions }: { conditions: readonly Condition[] }): JSX.E
       rowKey={({ type }) => type}
       empty="No condition is known yet."
       columns={[
-        { key: 'type', title: 'Condition', render: ({ type }) => type },
-        { key: 'status', title: 'Status', render: (condition) => <ConditionBadge {...condition} /> },
-        { key: 'reason', title: 'Reason', render: ({ reason }) => reason },
-        { key: 'message', title: 'Message', render: ({ message }) => withLocalTimes(message) },
-        {
-          key: 'since',
-          title: 'Since',
-          render: ({ lastTransitionTime }) => <Ago time={lastTransitionTime} />,
-        },
+        { title: 'Condition', render: ({ type }) => type },
+        { title: 'Status', render: (condition) => <ConditionBadge {...condition} /> },
+        { title: 'Reason', render: ({ reason }) => reason },
+        { title: 'Message', render: ({ message }) => withLocalTimes(message) },
+        { title: 'Since', render: ({ lastTransitionTime }) => <Ago time={lastTransitionTime} /> },
       ]}
     />
   );
 }
 
-function DriftTable({ drift }: { drift: readonly Drift[] }): JSX.Element {
+function DriftTable({ drift }: { drift: readonly Drift[] }) {
   return (
     <DataTable
       caption="Pods that do not match the current installation"
       rows={drift}
       rowKey={({ reason }) => reason}
-      empty=""
       columns={[
-        { key: 'reason', title: 'Reason', render: ({ reason }) => reason },
-        { key: 'pods', title: 'Pods', numeric: true, render: ({ pods }) => formatNumber(pods) },
-        { key: 'example', title: 'Example', render: ({ example }) => <code>{example}</code> },
+        { title: 'Reason', render: ({ reason }) => reason },
+        { title: 'Pods', numeric: true, render: ({ pods }) => formatNumber(pods) },
+        { title: 'Example', render: ({ example }) => <code>{example}</code> },
       ]}
     />
   );
 }
 
-function Compliance({ audit }: { audit: AuditSummary }): JSX.Element {
+function Compliance({ audit }: { audit: AuditSummary }) {
   const { declared, proved, failed, suppressions } = audit;
   return (
     <Card title="Compliance rules">
@@ -144,12 +138,11 @@ function Compliance({ audit }: { audit: AuditSummary }): JSX.Element {
           caption="Suppressed rules"
           rows={suppressions}
           rowKey={({ rule, reason }) => `${rule} ${reason}`}
-          empty=""
           columns={[
-            { key: 'rule', title: 'Suppressed rule', render: ({ rule }) => <RuleLink id={rule} /> },
-            { key: 'state', title: 'State', render: ({ state }) => state },
-            { key: 'reason', title: 'Reason', render: ({ reason }) => reason },
-            { key: 'expires', title: 'Expires', render: ({ expires }) => expires ?? 'never' },
+            { title: 'Suppressed rule', render: ({ rule }) => <RuleLink id={rule} /> },
+            { title: 'State', render: ({ state }) => state },
+            { title: 'Reason', render: ({ reason }) => reason },
+            { title: 'Expires', render: ({ expires }) => expires ?? 'never' },
           ]}
         />
       )}

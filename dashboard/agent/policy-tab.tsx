@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
 import { OUTCOMES, type Outcome } from '../../core/shapes/values.ts';
 import { formatNumber, formatPercent, NO_VALUE } from '../format.ts';
@@ -28,7 +27,7 @@ const MODE_NOTES: Readonly<Record<string, string>> = {
 };
 
 /** What the policy did with the requests, and what it denies now. */
-export function PolicyTab({ detail }: TabProps): JSX.Element {
+export function PolicyTab({ detail }: TabProps) {
   const { status } = detail;
   const { outcomes, policyMode, issues = [], instances = [], violations = 0 } = status;
   const denials = issues.filter(
@@ -58,14 +57,10 @@ export function PolicyTab({ detail }: TabProps): JSX.Element {
           rowKey={({ property }) => property}
           empty="The policy denies nothing that was observed."
           columns={[
-            {
-              key: 'severity',
-              title: 'Severity',
-              render: ({ severity }) => <SeverityTag severity={severity} />,
-            },
-            { key: 'rule', title: 'Rule', render: ({ property }) => <RuleLink id={property} /> },
-            { key: 'description', title: 'Issue', render: ({ description }) => description },
-            { key: 'remedy', title: 'Fix', render: ({ recommendation }) => <Prose text={recommendation} /> },
+            { title: 'Severity', render: ({ severity }) => <SeverityTag severity={severity} /> },
+            { title: 'Rule', render: ({ property }) => <RuleLink id={property} /> },
+            { title: 'Issue', render: ({ description }) => description },
+            { title: 'Fix', render: ({ recommendation }) => <Prose text={recommendation} /> },
           ]}
         />
       </Card>
@@ -80,7 +75,7 @@ export function PolicyTab({ detail }: TabProps): JSX.Element {
   );
 }
 
-function OutcomeTable({ outcomes }: { outcomes: OutcomeCounts | undefined }): JSX.Element {
+function OutcomeTable({ outcomes }: { outcomes: OutcomeCounts | undefined }) {
   if (outcomes === undefined) return <p>No proxy reports requests of this agent.</p>;
   const total = OUTCOMES.reduce((sum, each) => sum + outcomes[each], 0);
   return (
@@ -88,21 +83,18 @@ function OutcomeTable({ outcomes }: { outcomes: OutcomeCounts | undefined }): JS
       caption="Outcomes since the start of the instances"
       rows={OUTCOMES}
       rowKey={(each) => each}
-      empty=""
       columns={[
         {
-          key: 'outcome',
           title: 'Outcome',
           render: (each) => <span class={`note-tag outcome-${each}`}>{OUTCOME_TEXTS[each].title}</span>,
         },
-        { key: 'requests', title: 'Requests', numeric: true, render: (each) => formatNumber(outcomes[each]) },
+        { title: 'Requests', numeric: true, render: (each) => formatNumber(outcomes[each]) },
         {
-          key: 'share',
           title: 'Share',
           numeric: true,
           render: (each) => formatPercent(total === 0 ? null : outcomes[each] / total),
         },
-        { key: 'meaning', title: 'Meaning', render: (each) => OUTCOME_TEXTS[each].note },
+        { title: 'Meaning', render: (each) => OUTCOME_TEXTS[each].note },
       ]}
     />
   );

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, post } from '../api/client.ts';
 import { useResource } from '../api/resource.ts';
@@ -23,7 +22,7 @@ export interface ProofFormProps {
 }
 
 /** Submits a proof for a compliance rule. Errors of the server are shown at their fields. */
-export function ProofForm(props: ProofFormProps): JSX.Element {
+export function ProofForm(props: ProofFormProps) {
   const rules = useResource<RuleState[]>('/api/v1/rules');
   return (
     <Loaded resource={rules} what="rules">
@@ -32,7 +31,7 @@ export function ProofForm(props: ProofFormProps): JSX.Element {
   );
 }
 
-function Fields({ rules, ...props }: ProofFormProps & { rules: RuleState[] }): JSX.Element {
+function Fields({ rules, ...props }: ProofFormProps & { rules: RuleState[] }) {
   const { element, draft, setDraft, errors, isSending, submit } = useProof(props);
   const field = (name: ProofField): Pick<TextFieldProps, 'value' | 'error' | 'onInput'> => ({
     value: draft[name],

@@ -1,8 +1,7 @@
-import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { hasExpired } from '../../core/evidence/proof-expiry.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
-import { ApiError, remove } from '../api/client.ts';
+import { remove } from '../api/client.ts';
 import { formatTime } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { announce } from '../parts/announce.ts';
@@ -12,13 +11,14 @@ import { now } from '../parts/clock.ts';
 import { DataTable } from '../parts/data-table.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
+import { useSending } from '../parts/use-sending.ts';
 import { agentPath, type AgentName } from './agent-path.ts';
 import { RuleLink } from './links.tsx';
 import { ProofForm } from './proof-form.tsx';
 import type { TabProps } from './types.ts';
 
 /** The proof records of the agent, to submit and to withdraw. */
-export function ProofsTab({ detail, reload }: TabProps): JSX.Element {
+export function ProofsTab({ detail, reload }: TabProps) {
   const { namespace, agentName: name, status } = detail;
   const agent = { namespace, name };
   const [withdrawn, setWithdrawn] = useState<string | null>(null);
@@ -59,7 +59,7 @@ interface ProofTableProps {
   onWithdraw(ruleId: string): void;
 }
 
-function ProofTable({ proofs, onWithdraw }: ProofTableProps): JSX.Element {
+function ProofTable({ proofs, onWithdraw }: ProofTableProps) {
   return (
     <DataTable
       caption="Proofs"
@@ -67,14 +67,13 @@ function ProofTable({ proofs, onWithdraw }: ProofTableProps): JSX.Element {
       rowKey={({ ruleId }) => ruleId}
       empty="The agent has no proof."
       columns={[
-        { key: 'rule', title: 'Rule', render: ({ ruleId }) => <RuleLink id={ruleId} /> },
-        { key: 'origin', title: 'Origin', render: ({ origin }) => origin ?? 'not recorded' },
-        { key: 'by', title: 'Verified by', render: ({ verifiedBy }) => verifiedBy },
-        { key: 'method', title: 'Method', render: ({ method }) => method },
-        { key: 'at', title: 'Verified', render: ({ verifiedAt }) => <Ago time={verifiedAt} /> },
-        { key: 'expires', title: 'Expires', render: (proof) => <Expiry proof={proof} /> },
+        { title: 'Rule', render: ({ ruleId }) => <RuleLink id={ruleId} /> },
+        { title: 'Origin', render: ({ origin }) => origin ?? 'not recorded' },
+        { title: 'Verified by', render: ({ verifiedBy }) => verifiedBy },
+        { title: 'Method', render: ({ method }) => method },
+        { title: 'Verified', render: ({ verifiedAt }) => <Ago time={verifiedAt} /> },
+        { title: 'Expires', render: (proof) => <Expiry proof={proof} /> },
         {
-          key: 'withdraw',
           title: 'Action',
           render: ({ ruleId }) => (
             <Button kind="danger" label={`Withdraw proof of ${ruleId}`} onClick={() => onWithdraw(ruleId)}>
@@ -87,7 +86,7 @@ function ProofTable({ proofs, onWithdraw }: ProofTableProps): JSX.Element {
   );
 }
 
-function Expiry({ proof }: { proof: ProofRecord }): JSX.Element {
+function Expiry({ proof }: { proof: ProofRecord }) {
   if (proof.expiresAt === undefined) return <span>never</span>;
   return (
     <>
@@ -103,28 +102,19 @@ interface WithdrawProps {
   onEnd(): void;
 }
 
-function Withdraw({ agent, ruleId, onEnd }: WithdrawProps): JSX.Element {
-  const [error, setError] = useState<ApiError | null>(null);
-  const [isSending, setSending] = useState(false);
-  const withdraw = async (): Promise<void> => {
-    setSending(true);
-    try {
-      await remove(agentPath(agent, `/proof/rule/${encodeURIComponent(ruleId)}`));
-      announce(`Proof of ${ruleId} withdrawn`);
-      onEnd();
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure;
-      setError(failure);
-      setSending(false);
-    }
-  };
+function Withdraw({ agent, ruleId, onEnd }: WithdrawProps) {
+  const { error, isSending, send } = useSending(async () => {
+    await remove(agentPath(agent, `/proof/rule/${encodeURIComponent(ruleId)}`));
+    announce(`Proof of ${ruleId} withdrawn`);
+    onEnd();
+  });
   return (
     <>
       <p>The proof stops counting with the next heartbeat of the agent. It can be submitted again.</p>
-      {error !== null && <Failure error={error} retry={() => void withdraw()} />}
+      {error !== null && <Failure error={error} retry={send} />}
       <p class="form-actions">
         <Button onClick={onEnd}>Cancel</Button>
-        <Button kind="danger" isDisabled={isSending} onClick={() => void withdraw()}>
+        <Button kind="danger" isDisabled={isSending} onClick={send}>
           {isSending ? 'Withdrawing…' : 'Withdraw proof'}
         </Button>
       </p>

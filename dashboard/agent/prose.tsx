@@ -1,7 +1,5 @@
-import type { JSX } from 'preact';
-
 /** A text of the API, in which backticks mark code. */
-export function Prose({ text }: { text: string }): JSX.Element {
+export function Prose({ text }: { text: string }) {
   const parts = text.split('`');
   // An odd number of backticks: the last one marks nothing.
   if (parts.length % 2 === 0) return <>{text}</>;

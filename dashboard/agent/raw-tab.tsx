@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { Button } from '../parts/button.tsx';
 import { Card } from '../parts/card.tsx';
 import { CodeBlock } from '../parts/code-block.tsx';
@@ -7,7 +6,7 @@ import { agentPath } from './agent-path.ts';
 import type { TabProps } from './types.ts';
 
 /** The response of the API, to copy or to save. */
-export function RawTab({ detail }: TabProps): JSX.Element {
+export function RawTab({ detail }: TabProps) {
   const { namespace, agentName: name } = detail;
   const text = JSON.stringify(detail, null, 2);
   return (

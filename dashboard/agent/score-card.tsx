@@ -1,27 +1,27 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import type { Issue } from '../../core/shapes/gap.ts';
 import type { StoredGap } from '../../core/shapes/stored.ts';
 import { useResource } from '../api/resource.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';
 import { Empty } from '../parts/empty.tsx';
+import { useChange } from '../parts/use-change.ts';
 import { agentPath } from './agent-path.ts';
 import { RuleLink, SeverityTag } from './links.tsx';
 import { Loaded } from './loaded.tsx';
 import { explainScore, MAX_TOGETHER, type NextGrade, type ScoreExplanation } from './lost-points.ts';
 import { Prose } from './prose.tsx';
 import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
-import { useReloadOn } from './use-live.ts';
 import { worstScored } from './worst-score.ts';
 
 /** Why the agent has its grade and not the next one: each lost point with its remedy. */
-export function ScoreCard({ detail }: { detail: AgentDetail }): JSX.Element {
+export function ScoreCard({ detail }: { detail: AgentDetail }) {
   const { namespace, agentName: name, status } = detail;
   const instance = worstScored(status);
   const hasScore = status.score !== undefined;
   const path = agentPath({ namespace, name }, '/gap', instance === null ? {} : { instance });
   const gap = useResource<StoredGap>(hasScore ? path : null);
-  useReloadOn(gap, detail.lastSeen);
+  useChange(detail.lastSeen, gap.reload);
   if (!hasScore)
     return (
       <Card title="Score">
@@ -49,7 +49,7 @@ interface ExplainedProps {
   status: AgentDetail['status'];
 }
 
-function Explained({ report, status }: ExplainedProps): JSX.Element {
+function Explained({ report, status }: ExplainedProps) {
   const explanation = explanationOf(report);
   if (explanation === null)
     return (
@@ -101,7 +101,7 @@ function Explained({ report, status }: ExplainedProps): JSX.Element {
 }
 
 /** One term of the equation. */
-function Term({ sign, value, of }: { sign?: string; value: number; of: string }): JSX.Element {
+function Term({ sign, value, of }: { sign?: string; value: number; of: string }) {
   return (
     <span class="score-term">
       {sign} <strong>{value}</strong> <small>{of}</small>{' '}
@@ -115,29 +115,26 @@ interface NextProps {
   issues: number;
 }
 
-function Next({ next: { grade, missing, alone, together }, issues }: NextProps): JSX.Element {
+function Next({ next: { grade, missing, alone, together }, issues }: NextProps) {
   const points = missing === 1 ? '1 more point reaches' : `${missing} more points reach`;
   return (
     <p class="next-grade">
       <strong>
         {points} grade {grade}.
       </strong>{' '}
-      {alone.length > 0 && (
-        <>{alone.length === 1 ? 'One fix is enough: ' : 'Any one of these fixes is enough: '}</>
-      )}
+      {alone.length > 0 &&
+        (alone.length === 1 ? 'One fix is enough: ' : 'Any one of these fixes is enough: ')}
       {alone.length > 0 && <Properties issues={alone} />}
       {together !== null && (
         <>
           No single fix is enough. Fix together: <Properties issues={together} />
         </>
       )}
-      {alone.length === 0 && together === null && (
-        <>
-          {issues > MAX_TOGETHER
-            ? `More than ${MAX_TOGETHER} fixes are needed; start with the first ones of the list.`
-            : 'The issues of the list do not explain all of them.'}
-        </>
-      )}
+      {alone.length === 0 &&
+        together === null &&
+        (issues > MAX_TOGETHER
+          ? `More than ${MAX_TOGETHER} fixes are needed; start with the first ones of the list.`
+          : 'The issues of the list do not explain all of them.')}
     </p>
   );
 }
@@ -145,7 +142,7 @@ function Next({ next: { grade, missing, alone, together }, issues }: NextProps):
 /** Longest list of names in a sentence. */
 const MAX_NAMES = 5;
 
-function Properties({ issues }: { issues: readonly Issue[] }): JSX.Element {
+function Properties({ issues }: { issues: readonly Issue[] }) {
   return (
     <>
       {issues.slice(0, MAX_NAMES).map(({ property }, index) => (
@@ -166,7 +163,7 @@ interface LostProps {
   children?: ComponentChildren;
 }
 
-function Lost({ issue, points, children }: LostProps): JSX.Element {
+function Lost({ issue, points, children }: LostProps) {
   const { property, severity, description, recommendation } = issue;
   return (
     <li class="lost">
@@ -188,7 +185,7 @@ function Lost({ issue, points, children }: LostProps): JSX.Element {
   );
 }
 
-function Suggestions({ issues }: { issues: readonly Issue[] }): JSX.Element | null {
+function Suggestions({ issues }: { issues: readonly Issue[] }) {
   if (issues.length === 0) return null;
   return (
     <details>

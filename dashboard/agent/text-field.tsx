@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX, TargetedInputEvent } from 'preact';
+import type { ComponentChildren, TargetedInputEvent } from 'preact';
 import { useId } from 'preact/hooks';
 
 export interface TextFieldProps {
@@ -15,7 +15,7 @@ export interface TextFieldProps {
 }
 
 /** A labelled field with its error. */
-export function TextField(props: TextFieldProps): JSX.Element {
+export function TextField(props: TextFieldProps) {
   const { label, value, error, onInput, type = 'text', hint, options } = props;
   const id = useId();
   const common = {

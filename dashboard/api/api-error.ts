@@ -18,24 +18,17 @@ export type ApiErrorKind =
 /** A request that failed. */
 export class ApiError extends Error {
   readonly kind: ApiErrorKind;
-  /** null: no response. */
-  readonly status: number | null;
   /** The reason, as the server gives it. */
   readonly detail: string;
   /** The invalid members of the request. */
   readonly errors: readonly FieldError[];
 
-  constructor(
-    kind: ApiErrorKind,
-    detail: string,
-    more: { status?: number; errors?: readonly FieldError[]; cause?: unknown } = {},
-  ) {
-    super(detail, { cause: more.cause });
+  constructor(kind: ApiErrorKind, detail: string, errors: readonly FieldError[] = [], cause?: unknown) {
+    super(detail, { cause });
     this.name = 'ApiError';
     this.kind = kind;
     this.detail = detail;
-    this.status = more.status ?? null;
-    this.errors = more.errors ?? [];
+    this.errors = errors;
   }
 }
 
@@ -58,10 +51,7 @@ export function errorOf(status: number, body: string): ApiError {
   const detail =
     typeof problem['detail'] === 'string' ? problem['detail'] : `the server returned status ${status}`;
   const errors = Array.isArray(problem['errors']) ? problem['errors'].filter(isFieldError) : [];
-  return new ApiError(isDisabled(status, detail) ? 'disabled' : (KINDS[status] ?? 'server'), detail, {
-    status,
-    errors,
-  });
+  return new ApiError(isDisabled(status, detail) ? 'disabled' : (KINDS[status] ?? 'server'), detail, errors);
 }
 
 /** Other reasons for a 503 pass with time: this one needs the variable, which the server names. */

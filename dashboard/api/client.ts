@@ -29,10 +29,9 @@ export async function getPage<T>(path: string, signal?: AbortSignal): Promise<Pa
   };
 }
 
-/** Sends JSON. A response without a body resolves to null. */
-export async function post<T>(path: string, body: unknown): Promise<T> {
-  const { text } = await send('POST', path, { body });
-  return (text === '' ? null : JSON.parse(text)) as T;
+/** Sends JSON. */
+export async function post(path: string, body: unknown): Promise<void> {
+  await send('POST', path, { body });
 }
 
 export async function remove(path: string): Promise<void> {

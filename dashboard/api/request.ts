@@ -57,6 +57,6 @@ async function connected<T>(work: Promise<T>, signal: AbortSignal | undefined): 
     const detail = isTimeout
       ? 'the control plane did not respond in time'
       : 'the control plane is not reachable';
-    throw new ApiError('offline', detail, { cause: error });
+    throw new ApiError('offline', detail, [], error);
   }
 }

@@ -5,9 +5,6 @@ import { onReachable } from './reachable.ts';
 export interface Resource<T> {
   data: T | null;
   error: ApiError | null;
-  isLoading: boolean;
-  /** `data` is from an earlier request, because the last one failed or is for another query and not there yet. */
-  isStale: boolean;
   reload: () => void;
 }
 
@@ -16,7 +13,6 @@ interface State<T> {
   path: string | null;
   data: T | null;
   error: ApiError | null;
-  isLoading: boolean;
 }
 
 const withoutQuery = (path: string | null): string | undefined => path?.split('?')[0];
@@ -26,7 +22,7 @@ const withoutQuery = (path: string | null): string | undefined => path?.split('?
  * server is reachable again. Another query keeps the old data until the new ones are there; another path does not. null: nothing.
  */
 export function useResource<T>(path: string | null, { refreshMs }: { refreshMs?: number } = {}): Resource<T> {
-  const [state, setState] = useState<State<T>>({ path: null, data: null, error: null, isLoading: false });
+  const [state, setState] = useState<State<T>>({ path: null, data: null, error: null });
   const load = useRef<() => void>(() => undefined);
   useEffect(() => {
     if (path === null) return undefined;
@@ -40,9 +36,8 @@ export function useResource<T>(path: string | null, { refreshMs }: { refreshMs?:
     return stop;
   }, [path, refreshMs]);
   const isSame = withoutQuery(state.path) === withoutQuery(path);
-  const { data, error, isLoading } = isSame ? state : { data: null, error: null, isLoading: path !== null };
-  const isStale = data !== null && (error !== null || state.path !== path);
-  return { data, error, isLoading, isStale, reload: () => load.current() };
+  const { data, error } = isSame ? state : { data: null, error: null };
+  return { data, error, reload: () => load.current() };
 }
 
 /** Requests `path` again and again. Returns a function that requests it now, and one that ends it. */
@@ -59,11 +54,10 @@ function repeat<T>(
     if (isRunning) return;
     clearTimeout(timer);
     [isRunning, isMissed] = [true, false];
-    change({ isLoading: true });
     const result = await resultOf<T>(path, stopped.signal);
     if (stopped.signal.aborted) return;
     isRunning = false;
-    change({ ...result, isLoading: false });
+    change(result);
     if (refreshMs !== undefined) timer = setTimeout(refresh, refreshMs);
   };
   const start = (): void => void run();

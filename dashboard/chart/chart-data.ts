@@ -45,7 +45,7 @@ export function smallestStep(times: readonly number[]): number | null {
  */
 export function timeRange(
   times: readonly number[],
-  asked: readonly [from: number, to: number] | null = null,
+  asked?: readonly [from: number, to: number],
 ): [min: number, max: number] {
   const first = times.at(0) ?? 0;
   const last = times.at(-1) ?? 0;

@@ -1,37 +1,22 @@
-import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
-import { formatNumber, formatTick, formatTime } from '../format.ts';
-import { MAX_TABLE_ROWS, movedIndex, summaryOf, type ChartMark, type ChartSeries } from './chart-data.ts';
+import { formatNumber, formatTime, NO_VALUE } from '../format.ts';
+import { MAX_TABLE_ROWS, movedIndex, summaryOf, type ChartSeries } from './chart-data.ts';
 import { alignedData, drawPlot, moveCursor, type PlotInput } from './plot.ts';
 
-export interface ChartProps {
+export interface ChartProps extends PlotInput {
   title: string;
-  series: readonly ChartSeries[];
-  /** Milliseconds since the epoch, ascending. Keep the same array while the data are the same. */
-  times: readonly number[];
   /** Unit of the values, such as `tokens`. */
   unit: string;
-  marks?: readonly ChartMark[];
-  /** The labels of the marks are drawn; else only their lines, as in the further charts of a page. */
-  hasMarkLabels?: boolean;
-  /** The time range of the request; default: that of the values. */
-  range?: readonly [from: number, to: number];
-  /** Half as high, for a page where charts are not the main content. */
-  isCompact?: boolean;
-  /** Top of the value axis; default: from the values. */
-  max?: number;
   /** Format of one value in texts and tables; default: a number of the locale. */
   format?: (value: number) => string;
 }
-
-const NO_MARKS: readonly ChartMark[] = [];
 
 /**
  * Values over time, as a plot and, behind a button, as a table. The plot is a slider over the times: the arrow keys move the
  * cursor, and the value at the cursor is shown below the plot.
  */
-export function Chart(props: ChartProps): JSX.Element {
+export function Chart(props: ChartProps) {
   const { title, series, times, unit, format = formatNumber } = props;
   const [isTable, setTable] = useState(false);
   const tableId = useId();
@@ -67,12 +52,14 @@ export function Chart(props: ChartProps): JSX.Element {
   );
 }
 
-function Plot({ title, series, times, format = formatNumber, ...rest }: ChartProps): JSX.Element {
-  const { marks = NO_MARKS, max = null, hasMarkLabels = true, isCompact = false, range = null } = rest;
-  const input: PlotInput = { times, series, marks, hasMarkLabels, isCompact, range, max, format: formatTick };
-  const { host, index, moveTo } = usePlot(input);
+function Plot(props: ChartProps) {
+  const { title, series, times, isCompact = false, format = formatNumber } = props;
+  const { host, index, moveTo } = usePlot(props);
   const last = times.length - 1;
-  const readout = readoutAt(Math.min(index ?? last, last), times, series, format);
+  // Without a cursor, the values of the latest time are shown.
+  const at = Math.min(index ?? last, last);
+  const values = series.map((each) => `${each.name} ${textOf(each.values[at], format)}`);
+  const summaries = series.map((each) => summaryOf(each, format));
   return (
     <>
       <div
@@ -83,8 +70,8 @@ function Plot({ title, series, times, format = formatNumber, ...rest }: ChartPro
         aria-label={`${title} over time`}
         aria-valuemin={0}
         aria-valuemax={last}
-        aria-valuenow={Math.min(index ?? last, last)}
-        aria-valuetext={index === null ? series.map((each) => summaryOf(each, format)).join(' ') : readout}
+        aria-valuenow={at}
+        aria-valuetext={index === null ? summaries.join(' ') : `${timeText(times[at])}: ${values.join(', ')}`}
         onKeyDown={(event) => {
           const moved = movedIndex(event.key, index, times.length);
           if (moved === null) return;
@@ -92,20 +79,9 @@ function Plot({ title, series, times, format = formatNumber, ...rest }: ChartPro
           moveTo(moved);
         }}
       />
-      <Readout {...{ series, format }} at={Math.min(index ?? last, last)} time={times[index ?? last]} />
+      <Readout {...{ series, format, at }} time={times[at]} />
     </>
   );
-}
-
-/** The values of one time as text. Without a cursor it is the latest one. */
-function readoutAt(
-  index: number,
-  times: readonly number[],
-  series: readonly ChartSeries[],
-  format: (value: number) => string,
-): string {
-  const values = series.map(({ name, values: all }) => `${name} ${textOf(all[index], format)}`);
-  return `${timeText(times[index])}: ${values.join(', ')}`;
 }
 
 interface UsedPlot {
@@ -151,7 +127,7 @@ interface ReadoutProps extends Formatted {
 }
 
 /** The legend, with the values at the cursor or the latest ones. Screen readers have them as the value of the slider. */
-function Readout({ series, at, time, format }: ReadoutProps): JSX.Element {
+function Readout({ series, at, time, format }: ReadoutProps) {
   return (
     <p class="chart-readout" aria-hidden="true">
       {series.map(({ name, values, color, kind, isDashed }) => (
@@ -170,7 +146,7 @@ function Readout({ series, at, time, format }: ReadoutProps): JSX.Element {
 
 const timeText = (time = 0): string => formatTime(new Date(time).toISOString());
 
-function ChartTable(props: Pick<ChartProps, 'title' | 'series' | 'times' | 'unit'> & Formatted): JSX.Element {
+function ChartTable(props: Pick<ChartProps, 'title' | 'series' | 'times' | 'unit'> & Formatted) {
   const { title, series, times, unit, format } = props;
   const start = Math.max(0, times.length - MAX_TABLE_ROWS);
   const rows = times.slice(start).map((time, index) => ({ time, index: start + index }));
@@ -211,5 +187,5 @@ interface Formatted {
 }
 
 function textOf(value: number | null | undefined, format: (value: number) => string): string {
-  return value === null || value === undefined ? '–' : format(value);
+  return value === null || value === undefined ? NO_VALUE : format(value);
 }

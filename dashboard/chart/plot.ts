@@ -1,4 +1,5 @@
 import uPlot from 'uplot';
+import { formatTick } from '../format.ts';
 import {
   isolatedIndexes,
   labelStarts,
@@ -17,16 +18,18 @@ const LABEL_GAP = 4;
 
 /** The contents of a plot. */
 export interface PlotInput {
+  /** Milliseconds since the epoch, ascending. Keep the same array while the data are the same. */
   times: readonly number[];
   series: readonly ChartSeries[];
-  marks: readonly ChartMark[];
-  hasMarkLabels: boolean;
-  isCompact: boolean;
-  /** The time range of the request; null: that of the values. */
-  range: readonly [from: number, to: number] | null;
-  /** Top of the value axis; null: from the values. */
-  max: number | null;
-  format(value: number): string;
+  marks?: readonly ChartMark[];
+  /** false: only the lines of the marks are drawn, as in the further charts of a page. */
+  hasMarkLabels?: boolean;
+  /** Half as high, for a page where charts are not the main content. */
+  isCompact?: boolean;
+  /** The time range of the request; default: that of the values. */
+  range?: readonly [from: number, to: number];
+  /** Top of the value axis; default: from the values. */
+  max?: number;
 }
 
 type Color = (token: string) => string;
@@ -73,14 +76,19 @@ function optionsOf(
     width: Math.max(1, host.clientWidth),
     height: heightOf(input()),
     ms: 1,
-    padding: [input().hasMarkLabels && !input().isCompact ? FONT_SIZE + 2 * LABEL_GAP : 8, 20, 0, 0],
+    padding: [
+      input().hasMarkLabels !== false && !input().isCompact ? FONT_SIZE + 2 * LABEL_GAP : 8,
+      20,
+      0,
+      0,
+    ],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false, setScale: false } },
     scales: {
       x: { time: true, range: () => timeRange(input().times, input().range) },
       y: { range: (_plot, _min, max) => [0, input().max ?? topOf(max)] },
     },
-    axes: axesOf(input, color),
+    axes: axesOf(color),
     series: [{}, ...input().series.map((series) => seriesOf(series, color, input().isCompact ? 12 : 48))],
     hooks: {
       draw: [(plot) => drawMarks(plot, input(), color)],
@@ -89,14 +97,14 @@ function optionsOf(
   };
 }
 
-const heightOf = ({ isCompact }: PlotInput): number => (isCompact ? COMPACT_HEIGHT : HEIGHT);
+const heightOf = ({ isCompact }: PlotInput): number => (isCompact === true ? COMPACT_HEIGHT : HEIGHT);
 
 /** The top of the value axis for the highest value. Without a positive value the axis ends at 1. */
 function topOf(max: number): number {
   return Number.isFinite(max) && max > 0 ? (uPlot.rangeNum(0, max, 0.1, true)[1] ?? max) : 1;
 }
 
-function axesOf(input: () => PlotInput, color: Color): uPlot.Axis[] {
+function axesOf(color: Color): uPlot.Axis[] {
   const stroke = (): string => color('--color-muted');
   const line = { stroke: () => color('--color-grid'), width: 1 };
   const common = { stroke, font: FONT, grid: line, ticks: { ...line, size: 4 } };
@@ -111,7 +119,7 @@ function axesOf(input: () => PlotInput, color: Color): uPlot.Axis[] {
       ...common,
       size: (_plot, labels) => FONT_SIZE * Math.max(3, 0.6 * longestOf(labels) + 1),
       space: 28,
-      values: (_plot, splits) => splits.map((split) => input().format(split)),
+      values: (_plot, splits) => splits.map(formatTick),
     },
   ];
 }
@@ -144,7 +152,7 @@ function seriesOf(
 }
 
 /** One dashed vertical line for each mark in the range, with its label above the plot where there is room. */
-function drawMarks(plot: uPlot, { marks, hasMarkLabels }: PlotInput, color: Color): void {
+function drawMarks(plot: uPlot, { marks = [], hasMarkLabels = true }: PlotInput, color: Color): void {
   const { ctx, bbox, scales } = plot;
   const { min = 0, max = 0 } = scales['x'] ?? {};
   const ratio = uPlot.pxRatio;

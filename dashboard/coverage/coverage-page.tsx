@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import type { CoverageReport } from '../../core/shapes/coverage.ts';
 import { AgentLink } from '../agent/links.tsx';
@@ -6,7 +5,7 @@ import { Loaded } from '../agent/loaded.tsx';
 import { REFRESH_MS } from '../agent/types.ts';
 import { useResource } from '../api/resource.ts';
 import { EmptyFleet } from '../fleet/empty-fleet.tsx';
-import { formatNumber, withLocalTimes } from '../format.ts';
+import { countText, formatNumber, withLocalTimes } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Button } from '../parts/button.tsx';
 import { Card } from '../parts/card.tsx';
@@ -17,7 +16,7 @@ import type { Route } from '../route.ts';
 import { groupGaps, withNamespaces, type CoverageGroup } from './coverage-groups.ts';
 
 /** What the control plane cannot see: agents without a reporter, without a sidecar, silent ones and others. */
-export function CoveragePage(_props: { route: Extract<Route, { page: 'coverage' }> }): JSX.Element {
+export function CoveragePage(_props: { route: Extract<Route, { page: 'coverage' }> }) {
   const [namespace, setNamespace] = useState('');
   const query = namespace === '' ? '' : `?${new URLSearchParams({ namespace }).toString()}`;
   const coverage = useResource<CoverageReport>(`/api/v1/coverage${query}`, { refreshMs: REFRESH_MS });
@@ -49,7 +48,7 @@ export function CoveragePage(_props: { route: Extract<Route, { page: 'coverage' 
   );
 }
 
-function Gaps({ coverage }: { coverage: CoverageReport }): JSX.Element {
+function Gaps({ coverage }: { coverage: CoverageReport }) {
   const { found, clear } = groupGaps(coverage);
   return (
     <>
@@ -76,9 +75,9 @@ function Gaps({ coverage }: { coverage: CoverageReport }): JSX.Element {
   );
 }
 
-function AllClear({ agents }: { agents: number }): JSX.Element {
+function AllClear({ agents }: { agents: number }) {
   return (
-    <Empty title={`No blind spot found for ${agentsText(agents)}`}>
+    <Empty title={`No blind spot found for ${countText(agents, 'agent')}`}>
       <p>
         All of them report, and no check of this page found a reason to doubt that their reports are complete.
         This does not prove that the agents do only what they declare: the grade and the evidence of each
@@ -91,22 +90,21 @@ function AllClear({ agents }: { agents: number }): JSX.Element {
 /** More rows are shown on request. */
 const MAX_ROWS = 50;
 
-function Group({ group: { title, explanation, count, gaps } }: { group: CoverageGroup }): JSX.Element {
+function Group({ group: { title, explanation, count, gaps } }: { group: CoverageGroup }) {
   const [isWhole, setWhole] = useState(false);
   const rows = isWhole ? gaps : gaps.slice(0, MAX_ROWS);
   return (
-    <Card title={title} actions={<span class="note-tag is-warn">{agentsText(count)}</span>}>
+    <Card title={title} actions={<span class="note-tag is-warn">{countText(count, 'agent')}</span>}>
       <p class="intro">{explanation}</p>
       <DataTable
         caption={title}
         rows={rows}
         rowKey={({ namespace, agentName }) => `${namespace}/${agentName}`}
-        empty=""
         columns={[
-          { key: 'agent', title: 'Agent', width: '20%', render: (gap) => <AgentLink {...gap} /> },
-          { key: 'reason', title: 'Reason', width: '35%', render: ({ reason }) => withLocalTimes(reason) },
-          { key: 'remedy', title: 'Remedy', width: '35%', render: ({ remedy }) => remedy },
-          { key: 'since', title: 'Since', width: '10%', render: ({ since }) => <Ago time={since} /> },
+          { title: 'Agent', width: '20%', render: (gap) => <AgentLink {...gap} /> },
+          { title: 'Reason', width: '35%', render: ({ reason }) => withLocalTimes(reason) },
+          { title: 'Remedy', width: '35%', render: ({ remedy }) => remedy },
+          { title: 'Since', width: '10%', render: ({ since }) => <Ago time={since} /> },
         ]}
       />
       {rows.length < gaps.length && (
@@ -118,5 +116,3 @@ function Group({ group: { title, explanation, count, gaps } }: { group: Coverage
     </Card>
   );
 }
-
-const agentsText = (count: number): string => (count === 1 ? '1 agent' : `${formatNumber(count)} agents`);

@@ -5,7 +5,6 @@ import { Ago } from '../parts/ago.tsx';
 import { ConditionBadge } from '../parts/condition-badge.tsx';
 import { PhaseBadge } from '../parts/phase-badge.tsx';
 import { Sparkline } from '../parts/sparkline.tsx';
-import { VisuallyHidden } from '../parts/visually-hidden.tsx';
 import { hrefOf } from '../route.ts';
 import type { SortKey } from './sort.ts';
 
@@ -40,7 +39,7 @@ export const COLUMNS: readonly GridColumn[] = [
     // The heading of the column names it, so the badge has only the letter.
     <span class={`grade grade-${stale ? 'old' : grade}`}>
       {grade ?? NO_VALUE}
-      {stale && <VisuallyHidden> (old)</VisuallyHidden>}
+      {stale && <span class="visually-hidden"> (old)</span>}
     </span>
   )),
   text('namespace', 'Namespace', ({ namespace }) => namespace),

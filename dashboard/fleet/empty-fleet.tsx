@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { CodeBlock } from '../parts/code-block.tsx';
 import { Empty } from '../parts/empty.tsx';
 
@@ -8,7 +7,7 @@ const INJECT = [
 ].join('\n');
 
 /** The control plane has no agents yet: how to add the first one. */
-export function EmptyFleet(): JSX.Element {
+export function EmptyFleet() {
   const register = `platform register agent.yaml --url ${location.origin}`;
   return (
     <Empty title="No agents yet">

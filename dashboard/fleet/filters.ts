@@ -74,11 +74,7 @@ export const withoutConditions = ({ sort, isDescending, isGrouped }: Filters): F
 });
 
 export const hasConditions = (filters: Filters): boolean =>
-  filters.search !== '' ||
-  filters.grades.length > 0 ||
-  filters.phases.length > 0 ||
-  filters.namespace !== null ||
-  filters.isFailingOnly;
+  queryOf(filters).toString() !== queryOf(withoutConditions(filters)).toString();
 
 export interface Matches {
   agents: AgentRow[];

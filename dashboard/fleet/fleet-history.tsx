@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { FleetHistory as History, FleetPoint } from '../../core/shapes/history.ts';
 import { useResource } from '../api/resource.ts';
@@ -12,7 +11,7 @@ import { filters } from './view.ts';
 const REFRESH_MS = 5 * 60_000;
 
 /** Charts of all agents, or of one namespace. The other filters do not apply, because the store keeps no history for them. */
-export function FleetHistory(): JSX.Element {
+export function FleetHistory() {
   // On a phone the table is more important.
   const [isOpen, setOpen] = useState(() => matchMedia('(min-width: 60rem)').matches);
   const { namespace } = filters.value;
@@ -30,7 +29,7 @@ export function FleetHistory(): JSX.Element {
   );
 }
 
-function Charts({ namespace }: { namespace: string | null }): JSX.Element {
+function Charts({ namespace }: { namespace: string | null }) {
   const query = namespace === null ? '' : `&namespace=${encodeURIComponent(namespace)}`;
   const { data, error, reload } = useResource<History>(`/api/v1/history?step=hour${query}`, {
     refreshMs: REFRESH_MS,

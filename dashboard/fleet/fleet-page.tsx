@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
 import type { LiveState } from '../api/live.ts';
 import { reachable } from '../api/reachable.ts';
@@ -24,7 +23,7 @@ import { filters, rows, setFilters, sorted } from './view.ts';
 let place = { query: '', top: 0 };
 
 /** All agents. The filters are in the address. */
-export function FleetPage(): JSX.Element {
+export function FleetPage() {
   useEffect(openFleet, []);
   useEffect(() => {
     addEventListener('scroll', whenScrolled, { passive: true });
@@ -45,7 +44,7 @@ export function FleetPage(): JSX.Element {
   );
 }
 
-function Content(): JSX.Element {
+function Content() {
   const error = fleet.error.value;
   const isLoading = fleet.progress.value !== null;
   if (fleet.agents.value.length === 0) {
@@ -64,7 +63,7 @@ function Content(): JSX.Element {
 }
 
 /** The progress of the first request, and the failure of a later one. */
-function Requests(): JSX.Element | null {
+function Requests() {
   const progress = fleet.progress.value;
   const error = fleet.error.value;
   if (progress !== null && !fleet.isComplete.value) {
@@ -85,7 +84,7 @@ function Requests(): JSX.Element | null {
   );
 }
 
-function NoMatch(): JSX.Element {
+function NoMatch() {
   return (
     <Empty title="No agent matches the filters">
       <Button onClick={() => setFilters(withoutConditions(filters.value))}>Clear filters</Button>
@@ -101,7 +100,7 @@ const LIVE_TEXTS: Readonly<Record<LiveState, string>> = {
 };
 
 /** Whether changes of agents arrive by themselves. */
-function Live({ state }: { state: LiveState }): JSX.Element {
+function Live({ state }: { state: LiveState }) {
   return (
     <p class={`live live-${state}`} role="status">
       {LIVE_TEXTS[state]}

@@ -1,6 +1,6 @@
-import { Component, type JSX } from 'preact';
+import { Component } from 'preact';
 import type { AgentRow } from '../../core/shapes/agent-row.ts';
-import { formatNumber } from '../format.ts';
+import { countText, formatNumber } from '../format.ts';
 import { COLUMNS } from './columns.tsx';
 import { isGroup, rowKey, type FleetRow, type Group } from './rows.ts';
 import { toggleGroup } from './view.ts';
@@ -20,7 +20,7 @@ export class GridRow extends Component<GridRowProps> {
     return row !== next.row || index !== next.index || isActive !== next.isActive;
   }
 
-  override render(): JSX.Element {
+  override render() {
     const { row, index, isActive } = this.props;
     return (
       <div
@@ -36,7 +36,7 @@ export class GridRow extends Component<GridRowProps> {
   }
 }
 
-function agentCells(agent: AgentRow, isActive: boolean): JSX.Element[] {
+function agentCells(agent: AgentRow, isActive: boolean) {
   return COLUMNS.map(({ key, title, isNumeric, render }) => (
     <div
       key={key}
@@ -49,7 +49,7 @@ function agentCells(agent: AgentRow, isActive: boolean): JSX.Element[] {
   ));
 }
 
-function groupCell({ namespace, agents, failing, isCollapsed }: Group, isActive: boolean): JSX.Element {
+function groupCell({ namespace, agents, failing, isCollapsed }: Group, isActive: boolean) {
   return (
     <div class="cell" role="gridcell" aria-colspan={COLUMNS.length}>
       <button
@@ -62,7 +62,7 @@ function groupCell({ namespace, agents, failing, isCollapsed }: Group, isActive:
         {namespace}
       </button>
       <span class="muted">
-        {formatNumber(agents)} {agents === 1 ? 'agent' : 'agents'}, {formatNumber(failing)} failing
+        {countText(agents, 'agent')}, {formatNumber(failing)} failing
       </span>
     </div>
   );

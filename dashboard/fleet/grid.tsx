@@ -1,4 +1,4 @@
-import type { JSX, TargetedEvent, TargetedKeyboardEvent } from 'preact';
+import type { TargetedEvent, TargetedKeyboardEvent } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatNumber } from '../format.ts';
 import { announce } from '../parts/announce.ts';
@@ -10,7 +10,7 @@ import { rowKey, type FleetRow } from './rows.ts';
 import { filters, PAGE_ROWS, pageIndex, setFilters } from './view.ts';
 
 /** The table of agents, in pages. */
-export function Grid({ rows }: { rows: readonly FleetRow[] }): JSX.Element {
+export function Grid({ rows }: { rows: readonly FleetRow[] }) {
   const body = useRef<Body>(null);
   // Agents may be removed while their page is shown.
   const page = Math.min(pageIndex.value, Math.ceil(rows.length / PAGE_ROWS) - 1);
@@ -32,7 +32,7 @@ export function Grid({ rows }: { rows: readonly FleetRow[] }): JSX.Element {
   );
 }
 
-function Pages({ page, rows }: { page: number; rows: number }): JSX.Element {
+function Pages({ page, rows }: { page: number; rows: number }) {
   const last = Math.ceil(rows / PAGE_ROWS) - 1;
   const open = (next: number): void => {
     pageIndex.value = next;
@@ -107,7 +107,7 @@ function focusRow(row: Element | undefined): void {
   row?.querySelector<HTMLElement>('a, button')?.focus({ preventScroll: true });
 }
 
-function Headings(): JSX.Element {
+function Headings() {
   const current = filters.value;
   return (
     <div class="grid-headings" role="rowgroup">

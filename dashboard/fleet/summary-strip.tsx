@@ -1,10 +1,9 @@
-import type { JSX } from 'preact';
 import { formatNumber, formatPercent, formatUsd } from '../format.ts';
 import { fleet } from './fleet-store.ts';
 import { summary } from './view.ts';
 
 /** Totals of the agents that the filters show. */
-export function SummaryStrip(): JSX.Element {
+export function SummaryStrip() {
   const { agents, compliant, failing, tokens, costUsd } = summary.value;
   const all = fleet.agents.value.length;
   return (
@@ -37,7 +36,7 @@ export function SummaryStrip(): JSX.Element {
   );
 }
 
-function Figure(props: { label: string; value: string; note: string; isBad?: boolean }): JSX.Element {
+function Figure(props: { label: string; value: string; note: string; isBad?: boolean }) {
   return (
     <div class={props.isBad === true ? 'figure figure-bad' : 'figure'}>
       <dt>{props.label}</dt>

@@ -1,9 +1,8 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { GRADES, PHASES } from '../../core/shapes/values.ts';
 import { formatNumber } from '../format.ts';
 import { Button } from '../parts/button.tsx';
-import { VisuallyHidden } from '../parts/visually-hidden.tsx';
 import { COLUMNS } from './columns.tsx';
 import { hasConditions, withoutConditions } from './filters.ts';
 import { filters, matches, namespaces, setFilters, summary } from './view.ts';
@@ -12,7 +11,7 @@ import { filters, matches, namespaces, setFilters, summary } from './view.ts';
 const TYPING_MS = 120;
 
 /** Search, filters, grouping and, for phones, the order. */
-export function Toolbar(): JSX.Element {
+export function Toolbar() {
   const current = filters.value;
   const { grades, phases } = matches.value;
   return (
@@ -50,7 +49,7 @@ export function Toolbar(): JSX.Element {
   );
 }
 
-function Search(): JSX.Element {
+function Search() {
   const input = useRef<HTMLInputElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const { search } = filters.value;
@@ -68,7 +67,7 @@ function Search(): JSX.Element {
   };
   return (
     <label class="toolbar-search">
-      <VisuallyHidden>Search agents by name, namespace or id</VisuallyHidden>
+      <span class="visually-hidden">Search agents by name, namespace or id</span>
       <input
         ref={input}
         type="search"
@@ -81,7 +80,7 @@ function Search(): JSX.Element {
   );
 }
 
-function NamespaceSelect(): JSX.Element {
+function NamespaceSelect() {
   const { namespace } = filters.value;
   // A namespace of the address may have no agents now.
   const all = [...new Set([...namespaces.value, ...(namespace === null ? [] : [namespace])])];
@@ -104,7 +103,7 @@ function NamespaceSelect(): JSX.Element {
 }
 
 /** Narrow windows show no headings to sort by. */
-function SortSelect(): JSX.Element {
+function SortSelect() {
   const { sort, isDescending } = filters.value;
   return (
     <div class="toolbar-field toolbar-sort">
@@ -141,7 +140,7 @@ interface ChipsProps<T extends string> {
 }
 
 /** Choices of which several can be on, with the number of agents that each has. */
-function Chips<T extends string>({ label, all, chosen, counts, choose }: ChipsProps<T>): JSX.Element {
+function Chips<T extends string>({ label, all, chosen, counts, choose }: ChipsProps<T>) {
   return (
     <div class="chips" role="group" aria-label={label}>
       {all.map((each) => {
@@ -166,7 +165,7 @@ interface ToggleProps {
   children?: ComponentChildren;
 }
 
-function Toggle({ isOn, change, children }: ToggleProps): JSX.Element {
+function Toggle({ isOn, change, children }: ToggleProps) {
   return (
     <button type="button" class="chip" aria-pressed={isOn} onClick={() => change(!isOn)}>
       {children}

@@ -1,3 +1,4 @@
+import { STEP_MS } from '../../core/fleet/steps.ts';
 import type { AgentHistory, HistoryChange, HistoryPoint, HistoryStep } from '../../core/shapes/history.ts';
 import type { Outcome } from '../../core/shapes/values.ts';
 import type { ChartMark } from '../chart/chart-data.ts';
@@ -19,10 +20,6 @@ export interface HistorySeries extends Readonly<Record<Outcome, Values>> {
   hasSpread: boolean;
 }
 
-const STEP_MS: Readonly<Record<Exclude<HistoryStep, 'heartbeat'>, number>> = {
-  hour: 3_600_000,
-  day: 86_400_000,
-};
 /** An instance without a heartbeat for this time counts as silent (core/observation/phase.ts). */
 const SILENT_MS = 120_000;
 /** Heartbeats within this time belong together. */

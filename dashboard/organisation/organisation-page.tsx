@@ -1,11 +1,10 @@
-import type { JSX } from 'preact';
 import type { OrganisationReport, PolicyReport, RuleReport } from '../../core/shapes/organisation.ts';
 import { AgentLink, SeverityTag } from '../agent/links.tsx';
 import { Loaded } from '../agent/loaded.tsx';
 import { Cut } from '../agent/organisation-card.tsx';
 import { REFRESH_MS } from '../agent/types.ts';
 import { useResource } from '../api/resource.ts';
-import { formatNumber, formatTime } from '../format.ts';
+import { countText, formatNumber, formatTime } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';
 import { CodeBlock } from '../parts/code-block.tsx';
@@ -13,7 +12,7 @@ import { DataTable } from '../parts/data-table.tsx';
 import { Empty } from '../parts/empty.tsx';
 
 /** The rules of the organisation, the agents that break them, and the exceptions. */
-export function OrganisationPage(): JSX.Element {
+export function OrganisationPage() {
   const report = useResource<OrganisationReport>('/api/v1/organisation', { refreshMs: REFRESH_MS });
   return (
     <div class="detail-page">
@@ -43,7 +42,7 @@ metadata: { name: production }
 spec:
   rules: [{ id: tools, action: Audit, tools: { forbidden: ['shell*'] } }]`;
 
-function NoRules(): JSX.Element {
+function NoRules() {
   return (
     <Empty title="No organisation rules yet">
       <p>
@@ -59,7 +58,7 @@ function NoRules(): JSX.Element {
   );
 }
 
-function Policy({ policy }: { policy: PolicyReport }): JSX.Element {
+function Policy({ policy }: { policy: PolicyReport }) {
   const { name, agents, broken, notJudged, rules, exceptions } = policy;
   const counts = (
     <>
@@ -75,11 +74,10 @@ function Policy({ policy }: { policy: PolicyReport }): JSX.Element {
         caption={`Rules of ${name}`}
         rows={rules}
         rowKey={({ id }) => id}
-        empty=""
         columns={[
-          { key: 'rule', title: 'Rule', width: '25%', render: (rule) => <RuleName rule={rule} /> },
-          { key: 'action', title: 'Action', width: '35%', render: (rule) => <Action rule={rule} /> },
-          { key: 'agents', title: 'Broken by', width: '40%', render: (rule) => <Breaking rule={rule} /> },
+          { title: 'Rule', width: '25%', render: (rule) => <RuleName rule={rule} /> },
+          { title: 'Action', width: '35%', render: (rule) => <Action rule={rule} /> },
+          { title: 'Broken by', width: '40%', render: (rule) => <Breaking rule={rule} /> },
         ]}
       />
       {exceptions.length > 0 && <h3>Exceptions</h3>}
@@ -99,7 +97,7 @@ const STATES = {
   expired: ['expired', 'is-bad'],
 } as const;
 
-function RuleName({ rule: { id, check, severity } }: { rule: RuleReport }): JSX.Element {
+function RuleName({ rule: { id, check, severity } }: { rule: RuleReport }) {
   return (
     <>
       <code>{id}</code> <SeverityTag severity={severity} />
@@ -108,7 +106,7 @@ function RuleName({ rule: { id, check, severity } }: { rule: RuleReport }): JSX.
   );
 }
 
-function Action({ rule: { action, enforcedAt, wouldBlock } }: { rule: RuleReport }): JSX.Element {
+function Action({ rule: { action, enforcedAt, wouldBlock } }: { rule: RuleReport }) {
   return (
     <>
       {action} <span class="muted">at {enforcedAt.join(', ')}</span>
@@ -120,11 +118,11 @@ function Action({ rule: { action, enforcedAt, wouldBlock } }: { rule: RuleReport
 /** More agents are shown on request. */
 const MAX_OPEN = 5;
 
-function Breaking({ rule: { broken, agents } }: { rule: RuleReport }): JSX.Element {
+function Breaking({ rule: { broken, agents } }: { rule: RuleReport }) {
   if (broken === 0) return <span class="muted">no agent</span>;
   return (
     <details open={broken <= MAX_OPEN}>
-      <summary>{broken === 1 ? '1 agent' : `${formatNumber(broken)} agents`}</summary>
+      <summary>{countText(broken, 'agent')}</summary>
       <ul class="item-list">
         {agents.map((agent) => (
           <li key={`${agent.namespace}/${agent.agentName}`}>

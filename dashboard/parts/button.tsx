@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 
 export interface ButtonProps {
   kind?: 'primary' | 'danger';
@@ -11,14 +11,7 @@ export interface ButtonProps {
   children?: ComponentChildren;
 }
 
-export function Button({
-  kind,
-  type = 'button',
-  isDisabled = false,
-  label,
-  onClick,
-  children,
-}: ButtonProps): JSX.Element {
+export function Button({ kind, type = 'button', isDisabled = false, label, onClick, children }: ButtonProps) {
   return (
     <button
       type={type}

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
 export interface CardProps {
@@ -9,7 +9,7 @@ export interface CardProps {
 }
 
 /** A titled part of a page. */
-export function Card({ title, actions, children }: CardProps): JSX.Element {
+export function Card({ title, actions, children }: CardProps) {
   const id = useId();
   return (
     <section class="card" aria-labelledby={id}>

@@ -1,9 +1,8 @@
-import type { JSX } from 'preact';
 import { announce } from './announce.ts';
 import { Button } from './button.tsx';
 
 /** Text to copy, such as a command. `label` names it for screen readers. */
-export function CodeBlock({ text, label }: { text: string; label: string }): JSX.Element {
+export function CodeBlock({ text, label }: { text: string; label: string }) {
   return (
     <div class="code-block">
       <pre tabIndex={0} role="region" aria-label={label}>

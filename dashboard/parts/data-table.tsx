@@ -1,7 +1,7 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 
 export interface Column<R> {
-  key: string;
+  /** Of one table, no two columns have the same. */
   title: string;
   /** Aligned to the right. */
   numeric?: boolean;
@@ -17,14 +17,14 @@ export interface DataTableProps<R> {
   rows: readonly R[];
   rowKey: (row: R) => string;
   /** Shown instead of a table without rows. */
-  empty: ComponentChildren;
+  empty?: ComponentChildren;
 }
 
 /**
  * A table for up to some hundred rows. In a narrow window each row is a block of labelled values. The roles are stated, because
  * blocks are no table for some screen readers.
  */
-export function DataTable<R>({ caption, columns, rows, rowKey, empty }: DataTableProps<R>): JSX.Element {
+export function DataTable<R>({ caption, columns, rows, rowKey, empty }: DataTableProps<R>) {
   if (rows.length === 0) return <div class="table-empty">{empty}</div>;
   const align = (column: Column<R>): string | undefined => (column.numeric === true ? 'numeric' : undefined);
   return (
@@ -35,7 +35,7 @@ export function DataTable<R>({ caption, columns, rows, rowKey, empty }: DataTabl
           <tr role="row">
             {columns.map((column) => (
               <th
-                key={column.key}
+                key={column.title}
                 scope="col"
                 role="columnheader"
                 class={align(column)}
@@ -50,7 +50,7 @@ export function DataTable<R>({ caption, columns, rows, rowKey, empty }: DataTabl
           {rows.map((row) => (
             <tr key={rowKey(row)} role="row">
               {columns.map((column) => (
-                <td key={column.key} role="cell" class={align(column)} data-label={column.title}>
+                <td key={column.title} role="cell" class={align(column)} data-label={column.title}>
                   <div>{column.render(row)}</div>
                 </td>
               ))}

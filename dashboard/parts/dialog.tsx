@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Button } from './button.tsx';
 
@@ -11,7 +11,7 @@ export interface DialogProps {
 }
 
 /** A modal dialog. The browser keeps the focus inside, and returns it afterwards. */
-export function Dialog({ title, open, onClose, children }: DialogProps): JSX.Element {
+export function Dialog({ title, open, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {

@@ -1,7 +1,7 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 
 /** Shown instead of an empty list, with what to do. */
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="notice notice-empty">
       <p class="notice-title">{title}</p>

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 
 export interface Fact {
   label: string;
@@ -8,7 +8,7 @@ export interface Fact {
 }
 
 /** Named values as a list. */
-export function Facts({ items }: { items: readonly Fact[] }): JSX.Element {
+export function Facts({ items }: { items: readonly Fact[] }) {
   return (
     <dl class="facts">
       {items.map(({ label, value, note }) => (

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import type { ApiError, ApiErrorKind } from '../api/api-error.ts';
 import { Button } from './button.tsx';
 
@@ -16,7 +15,7 @@ const TITLES: Readonly<Record<ApiErrorKind, string>> = {
 };
 
 /** A request that failed, with the reason that the server gives. */
-export function Failure({ error, retry }: { error: ApiError; retry: () => void }): JSX.Element {
+export function Failure({ error, retry }: { error: ApiError; retry: () => void }) {
   // What a store cannot do is not a failure, and another attempt cannot change it.
   const isFailure = error.kind !== 'not-supported';
   return (

@@ -1,7 +1,5 @@
-import type { JSX } from 'preact';
-
 /** Shown until the first data are there. `what`: a noun, such as "agents". */
-export function Loading({ what }: { what: string }): JSX.Element {
+export function Loading({ what }: { what: string }) {
   return (
     <div class="loading" role="status">
       <span class="visually-hidden">Loading {what}…</span>

@@ -1,17 +1,10 @@
-import type { JSX } from 'preact';
 import { sparkPoints } from './spark-points.ts';
 
 const WIDTH = 56;
 const HEIGHT = 16;
 
 /** A small line without axes. `label`: the values in words. Nothing for fewer than two values. */
-export function Sparkline({
-  values,
-  label,
-}: {
-  values: readonly number[];
-  label: string;
-}): JSX.Element | null {
+export function Sparkline({ values, label }: { values: readonly number[]; label: string }) {
   if (values.length < 2) return null;
   // The margin keeps the ends of the line inside.
   return (

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
 export interface Tab {
@@ -16,7 +15,7 @@ export interface TabsProps {
 }
 
 /** Links between the parts of a page. Each part has an address, so these are links and not ARIA tabs. */
-export function Tabs({ label, tabs, current }: TabsProps): JSX.Element {
+export function Tabs({ label, tabs, current }: TabsProps) {
   const element = useRef<HTMLElement>(null);
   // In a narrow window the tabs are wider than it.
   useEffect(() => {

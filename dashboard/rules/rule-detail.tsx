@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { AgentLink, SeverityTag } from '../agent/links.tsx';
 import type { RuleState } from '../../core/shapes/rule-state.ts';
 import { formatNumber, NO_VALUE } from '../format.ts';
@@ -15,7 +15,7 @@ export interface RuleDetailProps {
 }
 
 /** One rule: what it means, who fails it, and who suppresses it. */
-export function RuleDetail({ rule, searched, back }: RuleDetailProps): JSX.Element {
+export function RuleDetail({ rule, searched, back }: RuleDetailProps) {
   const { id, kind, title, severity, points, meaning, remedy } = rule;
   return (
     <>
@@ -49,7 +49,7 @@ export function RuleDetail({ rule, searched, back }: RuleDetailProps): JSX.Eleme
   );
 }
 
-function Failing({ rule: { failing, failingCount } }: { rule: RuleState }): JSX.Element {
+function Failing({ rule: { failing, failingCount } }: { rule: RuleState }) {
   return (
     <Card title={`Failing agents: ${formatNumber(failingCount)}`}>
       {failing.length < failingCount && (
@@ -67,7 +67,7 @@ function Failing({ rule: { failing, failingCount } }: { rule: RuleState }): JSX.
   );
 }
 
-function Suppressed({ rule: { suppressed, suppressedCount } }: { rule: RuleState }): JSX.Element {
+function Suppressed({ rule: { suppressed, suppressedCount } }: { rule: RuleState }) {
   return (
     <Card title={`Suppressions: ${formatNumber(suppressedCount)}`}>
       <DataTable
@@ -76,12 +76,11 @@ function Suppressed({ rule: { suppressed, suppressedCount } }: { rule: RuleState
         rowKey={({ namespace, agentName, reason }) => `${namespace}/${agentName} ${reason}`}
         empty="No agent suppresses this rule."
         columns={[
-          { key: 'agent', title: 'Agent', render: (row) => <AgentLink {...row} /> },
-          { key: 'reason', title: 'Reason', render: ({ reason }) => reason },
-          { key: 'approved', title: 'Approved by', render: ({ approvedBy }) => approvedBy ?? NO_VALUE },
-          { key: 'expires', title: 'Expires', render: ({ expires }) => expires ?? 'never' },
+          { title: 'Agent', render: (row) => <AgentLink {...row} /> },
+          { title: 'Reason', render: ({ reason }) => reason },
+          { title: 'Approved by', render: ({ approvedBy }) => approvedBy ?? NO_VALUE },
+          { title: 'Expires', render: ({ expires }) => expires ?? 'never' },
           {
-            key: 'state',
             title: 'State',
             render: ({ state }) => (
               <span class={`note-tag ${state === 'active' ? '' : 'is-bad'}`}>{state}</span>

@@ -1,5 +1,4 @@
-import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { SEVERITIES } from '../../core/shapes/values.ts';
 import { RuleLink, SeverityTag } from '../agent/links.tsx';
 import { Loaded } from '../agent/loaded.tsx';
@@ -11,6 +10,7 @@ import { Button } from '../parts/button.tsx';
 import { Card } from '../parts/card.tsx';
 import { DataTable } from '../parts/data-table.tsx';
 import { Empty } from '../parts/empty.tsx';
+import { useChange } from '../parts/use-change.ts';
 import { hrefOf, type Route } from '../route.ts';
 import { RuleDetail } from './rule-detail.tsx';
 import { filterRules, findRule, groupRules, type RuleFilter } from './rule-list.ts';
@@ -20,11 +20,17 @@ const REFRESH_MS = 30_000;
 const NO_FILTER: RuleFilter = { text: '', severity: null, isFailingOnly: false };
 
 /** All rules with the agents that fail them, or one rule. */
-export function RulesPage({ route: { id } }: { route: Extract<Route, { page: 'rules' }> }): JSX.Element {
+export function RulesPage({ route: { id } }: { route: Extract<Route, { page: 'rules' }> }) {
   const rules = useResource<RuleState[]>('/api/v1/rules', { refreshMs: REFRESH_MS });
   // Kept while a rule is shown, so that the way back leads to the same list.
   const [filter, setFilter] = useState<RuleFilter>(NO_FILTER);
-  const page = usePageStart(id);
+  const page = useRef<HTMLDivElement | null>(null);
+  // Another rule is another page for the reader, although the shell keeps this one: it starts at the top, with the focus.
+  useChange(id, () => {
+    scrollTo(0, 0);
+    page.current?.focus({ preventScroll: true });
+    announce(id ?? 'Rules');
+  });
   return (
     <div class="detail-page" ref={page} tabIndex={-1}>
       {(id === null || rules.data === null) && <h1>Rules</h1>}
@@ -37,21 +43,7 @@ export function RulesPage({ route: { id } }: { route: Extract<Route, { page: 'ru
   );
 }
 
-/** Another rule is another page for the reader, although the shell keeps this one: it starts at the top, with the focus. */
-function usePageStart(id: string | null): { current: HTMLDivElement | null } {
-  const page = useRef<HTMLDivElement | null>(null);
-  const shown = useRef(id);
-  useEffect(() => {
-    if (shown.current === id) return;
-    shown.current = id;
-    scrollTo(0, 0);
-    page.current?.focus({ preventScroll: true });
-    announce(id ?? 'Rules');
-  }, [id]);
-  return page;
-}
-
-function Detail({ rules, id }: { rules: readonly RuleState[]; id: string }): JSX.Element {
+function Detail({ rules, id }: { rules: readonly RuleState[]; id: string }) {
   const rule = findRule(rules, id);
   const back = <a href={hrefOf({ page: 'rules', id: null })}>All rules</a>;
   if (rule !== null) return <RuleDetail rule={rule} searched={id} back={back} />;
@@ -71,7 +63,7 @@ interface FilterProps {
   setFilter(filter: RuleFilter): void;
 }
 
-function List({ rules, filter, setFilter }: FilterProps & { rules: readonly RuleState[] }): JSX.Element {
+function List({ rules, filter, setFilter }: FilterProps & { rules: readonly RuleState[] }) {
   const shown = filterRules(rules, filter);
   return (
     <>
@@ -93,7 +85,7 @@ function List({ rules, filter, setFilter }: FilterProps & { rules: readonly Rule
   );
 }
 
-function Filters({ filter, setFilter }: FilterProps): JSX.Element {
+function Filters({ filter, setFilter }: FilterProps) {
   return (
     <form class="rule-filters" role="search" aria-label="Rules" onSubmit={(event) => event.preventDefault()}>
       <label class="choice">
@@ -130,47 +122,34 @@ function Filters({ filter, setFilter }: FilterProps): JSX.Element {
   );
 }
 
-function RuleTable({ title, rules }: { title: string; rules: readonly RuleState[] }): JSX.Element {
+function RuleTable({ title, rules }: { title: string; rules: readonly RuleState[] }) {
   return (
     <DataTable
       caption={title}
       rows={rules}
       rowKey={({ id }) => id}
-      empty=""
       columns={[
-        { key: 'id', title: 'Rule', width: '28%', render: ({ id }) => <RuleLink id={id} /> },
-        { key: 'title', title: 'Title', width: '36%', render: (rule) => rule.title },
+        { title: 'Rule', width: '28%', render: ({ id }) => <RuleLink id={id} /> },
+        { title: 'Title', width: '36%', render: (rule) => rule.title },
+        { title: 'Severity', width: '10%', render: ({ severity }) => <SeverityTag severity={severity} /> },
         {
-          key: 'severity',
-          title: 'Severity',
-          width: '10%',
-          render: ({ severity }) => <SeverityTag severity={severity} />,
-        },
-        {
-          key: 'failing',
           title: 'Failing agents',
           numeric: true,
           width: '11%',
           render: ({ failingCount }) => <Count of={failingCount} />,
         },
-        {
-          key: 'suppressed',
-          title: 'Suppressed',
-          numeric: true,
-          width: '15%',
-          render: (rule) => <Suppressed rule={rule} />,
-        },
+        { title: 'Suppressed', numeric: true, width: '15%', render: (rule) => <Suppressed rule={rule} /> },
       ]}
     />
   );
 }
 
 /** A number that stands out unless it is zero. */
-function Count({ of: count }: { of: number }): JSX.Element {
+function Count({ of: count }: { of: number }) {
   return count === 0 ? <span class="muted">0</span> : <strong>{formatNumber(count)}</strong>;
 }
 
-function Suppressed({ rule: { suppressed, suppressedCount } }: { rule: RuleState }): JSX.Element {
+function Suppressed({ rule: { suppressed, suppressedCount } }: { rule: RuleState }) {
   const expired = suppressed.filter(({ state }) => state === 'expired').length;
   return (
     <>

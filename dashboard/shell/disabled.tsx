@@ -1,9 +1,8 @@
-import type { JSX } from 'preact';
 import { Button } from '../parts/button.tsx';
 import { signOut } from '../session.ts';
 
 /** The server has no admin key, so that no key can be right. */
-export function Disabled(): JSX.Element {
+export function Disabled() {
   return (
     <div class="sign-in">
       <h1>The control plane has no admin key</h1>

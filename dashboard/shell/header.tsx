@@ -1,11 +1,10 @@
-import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { Button } from '../parts/button.tsx';
 import { hrefOf, route, type Route } from '../route.ts';
 import { signOut } from '../session.ts';
 
 /** Name of the product, navigation and sign-out. */
-export function Header({ isSignedIn }: { isSignedIn: boolean }): JSX.Element {
+export function Header({ isSignedIn }: { isSignedIn: boolean }) {
   return (
     <header class="shell-header">
       <a class="brand" href="#/" aria-label="Agent Compliance">
@@ -25,7 +24,7 @@ export function Header({ isSignedIn }: { isSignedIn: boolean }): JSX.Element {
   );
 }
 
-function Navigation(): JSX.Element {
+function Navigation() {
   const current = route.value;
   // The way back to the fleet keeps its filters.
   const fleet = useRef<Route>({ page: 'fleet', query: new URLSearchParams() });

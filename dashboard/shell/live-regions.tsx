@@ -1,9 +1,8 @@
-import type { JSX } from 'preact';
 import { reachable } from '../api/reachable.ts';
 import { announcement } from '../parts/announce.ts';
 
 /** Reads the texts of `announce` to screen readers. */
-export function Announcer(): JSX.Element {
+export function Announcer() {
   const { id, text } = announcement.value;
   return (
     <div class="visually-hidden" role="status">
@@ -13,7 +12,7 @@ export function Announcer(): JSX.Element {
 }
 
 /** Shown while the server does not respond. The element is always there, because only changes of it are read. */
-export function OfflineBanner(): JSX.Element {
+export function OfflineBanner() {
   return (
     <div role="status">
       {!reachable.value && (

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/api-error.ts';
 import { Button } from '../parts/button.tsx';
@@ -16,7 +15,7 @@ const READ_KEY =
   "kubectl -n platform-system get secret agent-compliance-admin -o 'jsonpath={.data.admin-key}' | base64 -d";
 
 /** The form for the admin key. `reason`: why the session ended. */
-export function SignIn({ reason }: { reason: Reason }): JSX.Element {
+export function SignIn({ reason }: { reason: Reason }) {
   return (
     <div class="sign-in">
       <h1>Sign in</h1>
@@ -35,7 +34,7 @@ export function SignIn({ reason }: { reason: Reason }): JSX.Element {
   );
 }
 
-function KeyForm({ reason }: { reason: Reason }): JSX.Element {
+function KeyForm({ reason }: { reason: Reason }) {
   const input = useRef<HTMLInputElement>(null);
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);
