@@ -1,7 +1,7 @@
 import type { OrganisationFinding } from '../shapes/organisation.ts';
 import { cut } from '../untrusted/fields.ts';
 import type { ConditionInput, ConditionRow } from './condition-input.ts';
-import { always } from './condition-table.ts';
+import { row } from './condition-table.ts';
 
 /** Characters of a message, which contains text of the manifest. */
 const MAX_MESSAGE = 300;
@@ -20,23 +20,17 @@ export function brokenRule(input: ConditionInput): string | null {
 
 /** The rows of the condition `Allowed` while an instance reports. */
 export const ALLOWED: readonly ConditionRow[] = [
-  {
-    status: 'True',
-    reason: 'NoPolicy',
+  row('True', 'NoPolicy', {
     when: 'no AgentPolicy selects the agent',
     holds: ({ organisation }) => organisation === undefined,
     message: () => 'no organisation rule selects the agent',
-  },
-  {
-    status: 'False',
-    reason: 'RuleBroken',
+  }),
+  row('False', 'RuleBroken', {
     when: 'the agent breaks a Deny rule of an AgentPolicy; `status.organisation` lists all findings',
     holds: (input) => denied(input) !== undefined,
     message: (input) => brokenRule(input) ?? '',
-  },
-  {
-    status: 'Unknown',
-    reason: 'NotJudged',
+  }),
+  row('Unknown', 'NotJudged', {
     when: 'a rule could not be applied, because its AgentPolicy is not valid, the manifest is not known, or the manifest does not contain what the rule is about',
     holds: ({ organisation }) => (organisation?.notJudged.length ?? 0) > 0,
     message: ({ organisation }) => {
@@ -44,19 +38,14 @@ export const ALLOWED: readonly ConditionRow[] = [
       const about = [first?.policy, first?.rule].filter((part) => part !== undefined).join('/');
       return cut(`${about}: ${first?.reason}`, MAX_MESSAGE);
     },
-  },
-  {
-    status: 'True',
-    reason: 'RulesBroken',
+  }),
+  row('True', 'RulesBroken', {
     when: 'the agent breaks only Warn and Audit rules',
     holds: ({ organisation }) => (organisation?.broken.length ?? 0) > 0,
     message: ({ organisation }) => `broken Warn and Audit rules: ${organisation?.brokenTotal}`,
-  },
-  {
-    status: 'True',
-    reason: 'Allowed',
+  }),
+  row('True', 'Allowed', {
     when: 'the agent breaks no rule',
-    holds: always,
     message: () => 'the agent breaks no organisation rule',
-  },
+  }),
 ];

@@ -22,6 +22,13 @@ export interface ConditionTable<I> {
 /** For the last row of a table. */
 export const always = (): boolean => true;
 
+/** A row of a table. Without `holds`, it is the last one. */
+export const row = <I>(
+  status: ConditionState['status'],
+  reason: string,
+  { holds = always, ...texts }: Pick<TableRow<I>, 'when' | 'message'> & Partial<Pick<TableRow<I>, 'holds'>>,
+): TableRow<I> => ({ status, reason, holds, ...texts });
+
 /** The state of the first row that holds. Throws if no row holds. */
 export function stateOf<I>({ type, rows }: Omit<ConditionTable<I>, 'meaning'>, input: I): ConditionState {
   const row = rows.find((each) => each.holds(input));

@@ -3,7 +3,7 @@ import { COMPLIANT } from './compliant.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
 import type { Condition } from '../shapes/condition.ts';
 import type { Phase } from '../shapes/values.ts';
-import { always, conditionAt, stateOf, type ConditionTable } from './condition-table.ts';
+import { conditionAt, row, stateOf, type ConditionTable } from './condition-table.ts';
 
 type Row = ConditionRow;
 
@@ -12,78 +12,57 @@ const lastHeartbeatOf = ({ instances, lastChecked = '' }: ConditionInput): strin
   instances.reduce((last, { lastHeartbeat }) => (lastHeartbeat > last ? lastHeartbeat : last), lastChecked);
 
 const REPORTING: readonly Row[] = [
-  {
-    status: 'True',
-    reason: 'HeartbeatReceived',
+  row('True', 'HeartbeatReceived', {
     when: 'every instance sent a heartbeat within its stale time',
     holds: ({ live, instances }) => live.length > 0 && live.length === instances.length,
     message: () => 'all instances send heartbeats',
-  },
-  {
-    status: 'True',
-    reason: 'SomeInstancesSilent',
+  }),
+  row('True', 'SomeInstancesSilent', {
     when: 'only some instances sent a heartbeat within their stale time',
     holds: ({ live }) => live.length > 0,
     message: ({ live, instances, unlisted }) =>
       `${live.length + unlisted} of ${instances.length + unlisted} instances send heartbeats`,
-  },
-  {
-    status: 'False',
-    reason: 'ScaledToZero',
+  }),
+  row('False', 'ScaledToZero', {
     when: 'no instance reports, because the workload is scaled to zero (no alarm, phase Pending)',
     holds: ({ activity }) => activity === 'scaled-to-zero',
     message: () => 'the workload is scaled to zero',
-  },
-  {
-    status: 'False',
-    reason: 'Idle',
+  }),
+  row('False', 'Idle', {
     when: 'no instance reports, because the workload is between two CronJob runs, or its Job or Pod has ended (no alarm, phase Pending)',
     holds: ({ activity }) => activity === 'idle',
     message: () => 'the workload is between two runs or has ended',
-  },
-  {
-    status: 'False',
-    reason: 'Stale',
+  }),
+  row('False', 'Stale', {
     when: 'no instance sent a heartbeat within its stale time (phase Unknown)',
     holds: ({ lastChecked, phase }) => lastChecked !== undefined && phase === 'Unknown',
     message: (input) => `no heartbeat since ${lastHeartbeatOf(input)}`,
-  },
-  {
-    status: 'False',
-    reason: 'NeverReported',
+  }),
+  row('False', 'NeverReported', {
     when: 'a new agent sent no heartbeat within the stale time after its first pod started, or after its registration (phase Unknown)',
     holds: ({ phase }) => phase === 'Unknown',
     message: ({ awaitedSince }) => `no heartbeat has ever been received; expected since ${awaitedSince}`,
-  },
-  {
-    status: 'Unknown',
-    reason: 'AwaitingFirstHeartbeat',
+  }),
+  row('Unknown', 'AwaitingFirstHeartbeat', {
     when: 'a new agent sent no heartbeat yet: no pod has started, or the stale time after the start is not over (phase Pending)',
     holds: ({ lastChecked }) => lastChecked === undefined,
     message: () => 'no heartbeat has been received yet',
-  },
-  {
-    status: 'False',
-    reason: 'NoHeartbeat',
+  }),
+  row('False', 'NoHeartbeat', {
     when: 'no heartbeat yet from new pods, within the stale time after the old pods were removed (phase Pending)',
-    holds: always,
     message: (input) => `no heartbeat since ${lastHeartbeatOf(input)}`,
-  },
+  }),
 ];
 
 /** Row of every condition that depends on reports: there are no reports. */
-const UNREPORTED: Row = {
-  status: 'Unknown',
-  reason: 'NotReporting',
+const UNREPORTED: Row = row('Unknown', 'NotReporting', {
   when: 'no instance reports',
   holds: ({ live }) => live.length === 0,
   message: (input) => stateOf({ type: 'Reporting', rows: REPORTING }, input).message,
-};
+});
 
 const AGENT_REACHABLE: readonly Row[] = [
-  {
-    status: 'False',
-    reason: 'AgentUnreachable',
+  row('False', 'AgentUnreachable', {
     when: "the sidecar of an instance gets no response from the agent's port",
     holds: ({ live }) => live.some((instance) => instance.agentReachable === false),
     message: ({ live, unlisted }) => {
@@ -91,93 +70,69 @@ const AGENT_REACHABLE: readonly Row[] = [
       const some = unlisted === 0 ? count : `at least ${count}`;
       return `the agent does not respond in ${some} of ${live.length + unlisted} instances`;
     },
-  },
-  {
-    status: 'True',
-    reason: 'AgentReachable',
+  }),
+  row('True', 'AgentReachable', {
     when: 'the agent responds in every instance that reports',
     holds: ({ live }) => live.every((instance) => instance.agentReachable === true),
     message: () => 'the agent responds',
-  },
-  {
-    status: 'Unknown',
-    reason: 'AgentNotProbed',
+  }),
+  row('Unknown', 'AgentNotProbed', {
     when: 'a report does not contain a probe result of the agent',
-    holds: always,
     message: () => 'at least one report does not contain a probe result of the agent',
-  },
+  }),
 ];
 
 const MODEL_REACHABLE: readonly Row[] = [
-  {
-    status: 'False',
-    reason: 'ModelUnreachable',
+  row('False', 'ModelUnreachable', {
     when: 'the model check fails in an instance',
     holds: ({ live }) => live.some((instance) => instance.modelStatus === 'fail'),
     message: () => "the model endpoint cannot be used with the agent's key",
-  },
-  {
-    status: 'True',
-    reason: 'ModelReachable',
+  }),
+  row('True', 'ModelReachable', {
     when: 'the model check passes in every instance that reports',
     holds: ({ live }) => live.every((instance) => instance.modelStatus === 'pass'),
     message: () => 'the model endpoint responds',
-  },
-  {
-    status: 'Unknown',
-    reason: 'ModelNotChecked',
+  }),
+  row('Unknown', 'ModelNotChecked', {
     when: "an instance did not check the model; the check needs a reporter inside the agent, which has the model's API key",
-    holds: always,
     message: () =>
       "the model was not checked; the check needs a reporter inside the agent and the model's API key",
-  },
+  }),
 ];
 
 const POLICY_LOADED: readonly Row[] = [
-  {
-    status: 'False',
-    reason: 'PolicyNotLoaded',
+  row('False', 'PolicyNotLoaded', {
     when: 'the policy engine of an instance responds, but has not loaded the rules of this agent',
     holds: hasPolicyState('not-loaded'),
     message: () => "the policy engine has not loaded this agent's rules",
-  },
-  {
-    status: 'Unknown',
-    reason: 'EngineUnreachable',
+  }),
+  row('Unknown', 'EngineUnreachable', {
     when: 'the policy engine of an instance is unreachable',
     holds: hasPolicyState('unreachable'),
     message: () => 'the policy engine is unreachable',
-  },
-  {
-    status: 'False',
-    reason: 'NoEngine',
+  }),
+  row('False', 'NoEngine', {
     when: 'an instance has no policy engine',
     holds: hasPolicyState('none'),
     message: () => 'no policy engine is configured',
-  },
-  {
-    status: 'Unknown',
-    reason: 'NotReported',
+  }),
+  row('Unknown', 'NotReported', {
     when: 'a report does not contain the state of the policy engine',
     holds: hasPolicyState(undefined),
     message: () => 'at least one report does not contain the state of the policy engine',
-  },
-  {
-    status: 'True',
-    reason: 'PolicyLoaded',
+  }),
+  row('True', 'PolicyLoaded', {
     when: 'the policy engine of every instance that reports has loaded the rules',
-    holds: always,
     message: () => "the policy engine has loaded this agent's rules",
-  },
+  }),
 ];
 
-const healthy = (phase: Phase, when: string): Row => ({
-  status: 'True',
-  reason: phase,
-  when,
-  holds: (input) => input.phase === phase,
-  message: () => 'the agent reports, is reachable and has no failed check of severity error',
-});
+const healthy = (phase: Phase, when: string): Row =>
+  row('True', phase, {
+    when,
+    holds: (input) => input.phase === phase,
+    message: () => 'the agent reports, is reachable and has no failed check of severity error',
+  });
 
 const READY: readonly Row[] = [
   ...REPORTING.filter((row) => row.status !== 'True').map((row): Row => ({
@@ -186,13 +141,11 @@ const READY: readonly Row[] = [
     when: 'same as for Reporting',
     holds: (input) => input.live.length === 0 && row.holds(input),
   })),
-  {
-    status: 'False',
-    reason: 'Unhealthy',
+  row('False', 'Unhealthy', {
     when: 'the phase is Unhealthy',
     holds: ({ phase }) => phase === 'Unhealthy',
     message: () => 'a check of severity error fails',
-  },
+  }),
   ...AGENT_REACHABLE.filter((row) => row.status !== 'True').map((row): Row => ({
     ...row,
     when: 'same as for AgentReachable',
@@ -200,13 +153,10 @@ const READY: readonly Row[] = [
   })),
   healthy('Degraded', 'the phase is Degraded (a check of a lower severity fails)'),
   healthy('Healthy', 'the phase is Healthy'),
-  {
-    status: 'Unknown',
-    reason: 'PhaseUnknown',
+  row('Unknown', 'PhaseUnknown', {
     when: 'the agent reports again, but the phase is not updated yet',
-    holds: always,
     message: () => 'the phase is not known yet',
-  },
+  }),
 ];
 
 /** The conditions that every writer computes in the same way. The others are written only by the operator. */
