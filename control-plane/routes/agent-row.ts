@@ -1,4 +1,5 @@
 import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
+import { allInstances, lastSeenOf } from '../../core/observation/all-instances.ts';
 import { compliantOf } from '../../core/observation/compliant-of.ts';
 import { conditionOf } from '../../core/observation/condition-of.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
@@ -32,19 +33,14 @@ export function listItemOf(agent: AgentRecord): AgentRow {
   };
 }
 
-function lastSeenOf({ instances = [], unlisted = [], lastChecked }: ObservationStatus): string | null {
-  const times = [...instances, ...unlisted].map((each) => each.lastHeartbeat).sort();
-  return times.at(-1) ?? lastChecked ?? null;
-}
-
 /**
  * The cost of the day that `tokens` belongs to. A new day sets the tokens to zero and leaves the totals of the previous day in
  * the instances, so with zero tokens the totals are old. Tokens without a cost have no price in the manifest.
  */
 function costOf(status: ObservationStatus): number | null {
-  const { tokens, instances = [], unlisted = [], departedToday } = status;
+  const { tokens, departedToday } = status;
   if (tokens === undefined || tokens === 0) return tokens ?? null;
-  const uses = [...instances, ...unlisted, ...(departedToday ? [departedToday] : [])];
+  const uses = [...allInstances(status), ...(departedToday ? [departedToday] : [])];
   const day = uses
     .map((use) => use.day)
     .sort()

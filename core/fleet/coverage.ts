@@ -16,12 +16,10 @@ export function coverageOf(
     agents: agents.length,
     gaps: found.flatMap(({ row, agents: concerned }) =>
       concerned.slice(0, limit).map((agent) => ({
-        kind: row.kind,
-        agentName: agent.agentName,
-        namespace: agent.namespace,
+        ...{ kind: row.kind, agentName: agent.agentName, namespace: agent.namespace },
         reason: row.reason(agent),
         remedy: row.remedy(agent),
-        since: row.since(agent),
+        since: row.since?.(agent) ?? null,
       })),
     ),
     kinds: found.map(({ row: { kind, title, explanation }, agents: concerned }) => ({

@@ -10,6 +10,7 @@ import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { Condition, ConditionType } from '../shapes/condition.ts';
 import type { Drift } from '../shapes/drift.ts';
 import type { ObservationSpec, ObservationStatus } from '../shapes/observation.ts';
+import { allInstances, lastSeenOf } from '../observation/all-instances.ts';
 import { staleLimitMs } from '../observation/phase.ts';
 import type { PolicyMode, ReportSource } from '../shapes/values.ts';
 import { present } from '../untrusted/present.ts';
@@ -90,14 +91,14 @@ const READ: readonly ReadCondition[] = ['Reporting', 'Injected', 'Routed', 'Poli
 const MAX_NAMES = 3;
 
 export function excerptOf({ namespace, name, source, status }: ObservedAgent): AgentExcerpt {
-  const { instances = [], unlisted = [], issues = [], drift = [], audit } = status;
-  const all: readonly BriefInstance[] = [...instances, ...unlisted];
+  const { instances = [], issues = [], drift = [], audit } = status;
+  const all = allInstances(status);
   const invalid = issues.find(({ property }) => property === REPORTER_INVALID);
   return {
     ...{ namespace, agentName: name, source },
     conditions: conditionsOf(status),
     podsWithoutSidecar: drift.filter(({ reason }) => BARE.has(reason)),
-    lastHeartbeat: lastOf(all) ?? status.lastChecked ?? null,
+    lastHeartbeat: lastSeenOf(status),
     awaitedSince: status.awaitedSince ?? null,
     liveUntilMs: all.length === 0 ? null : Math.max(...all.map(liveUntilMs)),
     reportSource: status.source ?? null,
@@ -134,12 +135,6 @@ function conditionsOf({ conditions = [] }: ObservationStatus): AgentExcerpt['con
 
 const liveUntilMs = ({ lastHeartbeat, intervalSeconds }: BriefInstance): number =>
   Date.parse(lastHeartbeat) + staleLimitMs(intervalSeconds);
-
-const lastOf = (all: readonly BriefInstance[]): string | undefined =>
-  all
-    .map(({ lastHeartbeat }) => lastHeartbeat)
-    .sort()
-    .at(-1);
 
 /** Only instances with outcomes: a plain reporter that started earlier counts no requests. */
 const firstStartOf = (all: readonly BriefInstance[]): string | null =>
@@ -189,13 +184,7 @@ const ruleIdsOf = (issues: readonly Issue[]): string[] => [
 
 export type AgentPlace = Pick<AgentExcerpt, 'namespace' | 'agentName'>;
 
-/** The order of all lists: by namespace, then name. */
-export function comparePlaces(a: AgentPlace, b: AgentPlace): number {
-  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
-  return a.agentName === b.agentName ? 0 : a.agentName < b.agentName ? -1 : 1;
-}
-
-/** A text that identifies the agent. A namespace has no NUL character. */
+/** A text that identifies the agent. A namespace has no NUL character, so the texts have the order of all lists. */
 export const placeText = ({ namespace, agentName }: AgentPlace): string => `${namespace}\u0000${agentName}`;
 
 /** Reasons of `Reporting` for a workload that intentionally has no pods. Only the operator knows them. */
@@ -212,16 +201,19 @@ export function withObserved(
   agents: readonly AgentExcerpt[],
   observed: readonly AgentExcerpt[],
 ): AgentExcerpt[] {
-  const left = new Map(observed.map((each) => [placeText(each), each]));
-  const completed = agents.map((agent) => {
-    const found = left.get(placeText(agent));
-    if (found === undefined) return agent;
-    left.delete(placeText(agent));
+  const all = new Map(observed.map((each) => [placeText(each), each]));
+  for (const agent of agents) {
+    const found = all.get(placeText(agent));
+    if (found === undefined) {
+      all.set(placeText(agent), agent);
+      continue;
+    }
     const { Reporting } = isIdle(found) ? found.conditions : agent.conditions;
     const { PolicyLoaded } = agent.conditions;
     const { Injected, Routed } = found.conditions;
     const conditions = present({ Reporting, PolicyLoaded, Injected, Routed });
-    return { ...agent, conditions, podsWithoutSidecar: found.podsWithoutSidecar };
-  });
-  return [...completed, ...left.values()].sort(comparePlaces);
+    const { podsWithoutSidecar } = found;
+    all.set(placeText(agent), { ...agent, conditions, podsWithoutSidecar });
+  }
+  return [...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, agent]) => agent);
 }

@@ -17,8 +17,8 @@ export interface CoverageRow {
   /** What is not seen, with its numbers and names. Only for an agent for which the row holds, like the next two members. */
   reason: (agent: AgentExcerpt) => string;
   remedy: (agent: AgentExcerpt) => string;
-  /** ISO 8601; null: not known. */
-  since: (agent: AgentExcerpt) => string | null;
+  /** ISO 8601; absent or null: not known. */
+  since?: (agent: AgentExcerpt) => string | null;
 }
 
 /** How long a new agent may be without a heartbeat: as long as an agent with the default interval may be silent. */
@@ -149,7 +149,6 @@ export const COVERAGE_ROWS: readonly CoverageRow[] = [
         invalidReport?.recommendation ??
           `add the reporter to ${agentName}, or serve GET /platform/health in the agent (docs/guide/agent.md)`,
       ),
-    since: () => null,
   },
   {
     kind: 'bypassed-service',
@@ -189,16 +188,10 @@ export const COVERAGE_ROWS: readonly CoverageRow[] = [
       const { allow = 0, deny = 0, failOpen = 0 } = agent.outcomes ?? {};
       const share = { part: failOpen, whole: allow + deny + failOpen };
       const now = agent.policyStates.includes('unreachable') ? ' The engine is unreachable now.' : '';
-      const requests =
-        failOpen === 0
-          ? ''
-          : `${requestText(agent, share)} passed because the policy engine did not respond. `;
       const failedOpen = agent.egress?.failedOpen ?? 0;
-      const calls =
-        failedOpen === 0
-          ? ''
-          : `${counted(failedOpen, 'call')} on egress lanes passed because the policy engine could not evaluate them. `;
-      return `${requests}${calls}`.trimEnd() + now;
+      const requests = `${requestText(agent, share)} passed because the policy engine did not respond.`;
+      const calls = `${counted(failedOpen, 'call')} on egress lanes passed because the policy engine could not evaluate them.`;
+      return [failOpen > 0 ? requests : [], failedOpen > 0 ? calls : []].flat().join(' ') + now;
     },
     remedy: (agent) =>
       `${reachEngine(agent)} The engine builtin runs inside the sidecar and cannot be unreachable.${
@@ -254,7 +247,6 @@ export const COVERAGE_ROWS: readonly CoverageRow[] = [
       isWorkload(agent)
         ? `Set the annotation ${ANNOTATIONS.egressLanes.name} of the pods of ${agent.agentName} to the vendors of its models, for example "openai".`
         : `Start ${agent.agentName} with platform run, or set EGRESS_LANES of its sidecar and the base URLs of the agent.`,
-    since: () => null,
   },
   {
     kind: 'unseen-egress',
@@ -276,7 +268,6 @@ export const COVERAGE_ROWS: readonly CoverageRow[] = [
         egress?.issue?.recommendation ??
           'declare the hosts in spec.egress.hosts, or send the calls through an egress lane',
       ),
-    since: () => null,
   },
   {
     kind: 'silent',

@@ -1,6 +1,7 @@
 import type { OutcomeCounts } from '../shapes/outcomes.ts';
 import { OUTCOMES } from '../shapes/values.ts';
 import { gradeOf } from '../shapes/grade.ts';
+import { allInstances } from '../observation/all-instances.ts';
 import { FORGET_MS } from '../observation/merge-heartbeat.ts';
 import type { BriefInstance } from '../shapes/instance.ts';
 import type { DayUse } from '../shapes/ended-process.ts';
@@ -44,21 +45,15 @@ function useBetween(before: ObservationStatus | undefined, after: ObservationSta
   };
 }
 
-const instancesOf = ({ instances = [], unlisted = [] }: ObservationStatus): BriefInstance[] => [
-  ...instances,
-  ...unlisted,
-];
-
 /** The increase of the counters of each process. */
 function outcomesBetween(
   before: ObservationStatus | undefined,
   after: ObservationStatus,
   at: Date,
 ): OutcomeCounts {
-  const rows = before === undefined ? [] : instancesOf(before);
-  const known = new Map(rows.map((row) => [row.name, row]));
+  const known = new Map(allInstances(before).map((row) => [row.name, row]));
   const sum = { ...NO_OUTCOMES };
-  for (const row of instancesOf(after)) {
+  for (const row of allInstances(after)) {
     const { outcomes } = row;
     if (outcomes === undefined) continue;
     const counted = countedOf(known.get(row.name), { ...row, outcomes }, at);

@@ -1,3 +1,4 @@
+import { allInstances } from './all-instances.ts';
 import { activityOf, silentSinceMs } from './activity.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
 import { isLive, staleLimitMs } from './phase.ts';
@@ -9,7 +10,7 @@ import type { ObservationContext } from './status-of.ts';
  */
 export function nextChangeAt(status: ObservationStatus, at: Date, context: ObservationContext): Date | null {
   const instances = status.instances ?? [];
-  const silent = [...instances, ...(status.unlisted ?? [])]
+  const silent = allInstances(status)
     .filter((instance) => isLive(instance, at))
     .map((instance) => Date.parse(instance.lastHeartbeat) + staleLimitMs(instance.intervalSeconds));
   const waits = instances.length === 0 && activityOf(status, context.activity) === 'running';

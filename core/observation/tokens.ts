@@ -1,3 +1,4 @@
+import { allInstances } from './all-instances.ts';
 import { dayOf } from '../usage/day-totals.ts';
 import { present } from '../untrusted/present.ts';
 import type { BriefInstance } from '../shapes/instance.ts';
@@ -11,18 +12,13 @@ type Users = EndedProcesses & Pick<ObservationStatus, 'instances' | 'unlisted'>;
 
 /** Usage of the whole agent on the UTC day of `at`, including ended instances. */
 export function usedToday(status: Users, at: Date): DayUse {
-  const uses = [...(status.instances ?? []), ...(status.unlisted ?? [])].map((instance) =>
-    useOf(instance, at),
-  );
-  return sumOf([...uses, endedOn(status, at)]);
+  return sumOf([...allInstances(status).map((each) => useOf(each, at)), endedOn(status, at)]);
 }
 
 /** Usage today without this instance, but including ended instances and earlier processes of this instance. */
 export function othersToday(status: Users, instance: string, at: Date): DayUse {
-  const isOther = (each: BriefInstance): boolean => each.name !== instance;
-  const instances = (status.instances ?? []).filter(isOther);
-  const unlisted = (status.unlisted ?? []).filter(isOther);
-  return usedToday({ ...status, instances, unlisted }, at);
+  const others = allInstances(status).filter(({ name }) => name !== instance);
+  return sumOf([...others.map((each) => useOf(each, at)), endedOn(status, at)]);
 }
 
 /** The status after instances have ended. */

@@ -2,6 +2,7 @@ import { POINTS } from '../gap/finding.ts';
 import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
+import { allInstances } from './all-instances.ts';
 import { BEST_FIRST, isLive, shownPercent, worstFirst } from './phase.ts';
 import { least, provedPercent } from './reported-state.ts';
 import { withEnded } from './tokens.ts';
@@ -90,15 +91,13 @@ export function briefOf(instance: InstanceStatus): BriefInstance {
 export function knownInstance(
   status: ObservationStatus | undefined,
   name: string,
-): InstanceStatus | BriefInstance | undefined {
-  const hasName = (each: BriefInstance): boolean => each.name === name;
-  return status?.instances?.find(hasName) ?? status?.unlisted?.find(hasName);
+): BriefInstance | undefined {
+  return allInstances(status).find((each) => each.name === name);
 }
 
 /** Number of instances with a recent heartbeat. */
 export function liveCount(status: ObservationStatus | undefined, at: Date): number {
-  const all: readonly BriefInstance[] = [...(status?.instances ?? []), ...(status?.unlisted ?? [])];
-  return all.filter((instance) => isLive(instance, at)).length;
+  return allInstances(status).filter((instance) => isLive(instance, at)).length;
 }
 
 /** Removes the unlisted instances that became silent. Their tokens of the day stay counted. */
