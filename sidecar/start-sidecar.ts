@@ -114,7 +114,7 @@ function warnAboutUnusedSettings(config: SidecarConfig, logger: Logger): void {
   if (config.POLICY_ENGINE === 'none' && config.POLICY_PROXY_MODE === 'enforce')
     logger.warn('POLICY_PROXY_MODE=enforce has no effect: no policy engine configured');
   if (config.POLICY_ENGINE === 'none' && config.EGRESS_MODE === 'enforce' && config.EGRESS_LANES !== null)
-    logger.warn('EGRESS_MODE=enforce has no effect: no policy engine configured');
+    logger.warn('EGRESS_MODE=enforce has an effect only on organisation rules: no policy engine configured');
   for (const { lane, variable, reason } of config.EGRESS_NOT_REWRITTEN ?? [])
     logger.warn('calls may bypass an egress lane', {
       ...{ lane, variable },

@@ -62,24 +62,24 @@ export class Manifests {
     return JSON.parse(known.json) as Manifest;
   }
 
-  /** null: it could not be parsed in time. */
+  /** null: too many manifests of the namespace wait. `slow`: it takes too long to parse. */
   async remember(
     bytes: Buffer,
     { namespace, signal }: Sender,
-  ): Promise<{ hash: string; manifest: Manifest } | { problems: readonly ManifestProblem[] } | null> {
+  ): Promise<{ hash: string } | { problems: readonly ManifestProblem[] } | 'slow' | null> {
     const hash = createHash('sha256').update(bytes).digest('hex');
     return this.#queue.run(namespace, signal, async () => {
       // Another sender of the same manifest may have been faster.
       const known = this.get(hash);
-      if (known !== null) return { hash, manifest: known };
+      if (known !== null) return { hash };
       const parsed = await this.#worker.parse(bytes.toString());
-      if (parsed === null) return null;
+      if (parsed === null) return 'slow';
       if (!parsed.ok) return { problems: parsed.problems };
       const { manifest } = parsed;
       const json = JSON.stringify(manifest);
       this.#known.set(hash, { json, bytes: 0, judgements: new Map() });
       this.#grow(hash, ENTRY_BYTES + json.length * (NOT_LATIN.test(json) ? 2 : 1));
-      return { hash, manifest };
+      return { hash };
     });
   }
 

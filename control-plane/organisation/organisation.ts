@@ -51,7 +51,7 @@ export class Organisation {
     this.#manifests = new Manifests(worker);
   }
 
-  /** Keeps a manifest. null: it could not be parsed in time. */
+  /** Keeps a manifest. */
   remember(bytes: Buffer, sender: Sender): ReturnType<Manifests['remember']> {
     return this.#manifests.remember(bytes, sender);
   }
@@ -124,19 +124,19 @@ export class Organisation {
     });
   }
 
-  /** The judgement of a remembered manifest before its agent runs. */
+  /** The judgement of a remembered manifest before its agent runs; null: too many manifests of the namespace wait. */
   async judgeManifest(
     key: AgentKey,
     manifestHash: string,
     { at, signal }: { at: Date; signal: AbortSignal },
-  ): Promise<ManifestJudgement> {
+  ): Promise<ManifestJudgement | null> {
     const manifest = this.#manifests.get(manifestHash);
     const { about, policies, directive } = this.#rulesOf(key, manifest, at);
     const unknown = { manifestHash, allowed: null, findings: [] };
     if (directive === null || policies === null || manifest === null) return unknown;
     const subject = { ...about, manifest, observation: null };
     const found = await this.#manifests.judge(manifestHash, policies, { subject, signal });
-    if (found === null) return unknown;
+    if (found === null) return null;
     const { judgement } = found;
     // Its author decides how long it takes.
     if (judgement === null) return this.judgeWithout(key, UNJUDGED.tooSlow, at) ?? unknown;

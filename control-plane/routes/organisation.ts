@@ -20,13 +20,17 @@ export function organisationRoutes(context: ControlPlaneContext, live: () => Liv
       method: 'PUT',
       path: '/api/v1/manifest',
       access: 'bearer',
-      summary: `Body: the manifest as YAML, at most 64 KiB. \`{manifestHash, allowed, findings[], notJudged[], organisation}\`: whether the rules of the organisation allow the sender to start with it. \`allowed\` is null while the rules, or the labels of a new namespace, are not known. \`findings\` has at most ${MAX_BROKEN} entries. If it is not valid, above 64 KiB, or takes too long to compare, \`allowed\` is false where a Deny rule applies; else 400 or 413. 503 with \`Retry-After\` if it cannot be parsed in two seconds, or if too many manifests wait.`,
+      summary: `Body: the manifest as YAML, at most 64 KiB. \`{manifestHash, allowed, findings[], notJudged[], organisation}\`: whether the rules of the organisation allow the sender to start with it. \`allowed\` is null while the rules, or the labels of a new namespace, are not known. \`findings\` has at most ${MAX_BROKEN} entries. If it is not valid, above 64 KiB, or takes too long to compare, \`allowed\` is false where a Deny rule applies; else 400 or 413. 503 with \`Retry-After\` if it cannot be parsed in two seconds and no Deny rule applies, 429 while too many manifests of the namespace wait.`,
       operation: {
         id: 'putManifest',
         responses: {
           200: { description: 'The judgement.', schema: 'ManifestJudgement' },
           400: 'The manifest is not valid, and no Deny rule applies; `errors` has its problems.',
           413: 'More than 64 KiB, and no Deny rule applies.',
+          429: {
+            description: 'Too many manifests of the namespace wait.',
+            headers: { 'Retry-After': 'Seconds to wait.' },
+          },
           503: { description: 'Try again.', headers: { 'Retry-After': 'Seconds to wait.' } },
         },
       },
@@ -74,21 +78,29 @@ function manifestHandlers({ organisation, clock }: ControlPlaneContext): Request
     const signal = whileWaiting(response);
     const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const kept = await organisation.remember(bytes, { namespace: key.namespace, signal });
-    if (kept === null)
-      throw new Problem(503, 'the manifest could not be parsed in 2 seconds, or too many wait; try again', {
-        headers: RETRY,
-      });
-    if ('problems' in kept) {
+    if (kept === null) throw tooMany();
+    if (kept === 'slow' || 'problems' in kept) {
+      const reason = kept === 'slow' ? UNJUDGED.tooSlow : UNJUDGED.invalid(kept.problems);
       // A sidecar of another version may accept it.
-      const judgement = organisation.judgeWithout(key, UNJUDGED.invalid(kept.problems), clock.now());
+      const judgement = organisation.judgeWithout(key, reason, clock.now());
       if (judgement !== null) return void response.json(judgement);
+      if (kept === 'slow')
+        throw new Problem(503, 'the manifest could not be parsed in 2 seconds; try again', {
+          headers: RETRY,
+        });
       throw new Problem(400, 'the manifest is not valid', {
         extra: { errors: kept.problems.map(({ path, message }) => ({ path, message })) },
       });
     }
-    response.json(await organisation.judgeManifest(key, kept.hash, { at: clock.now(), signal }));
+    const judgement = await organisation.judgeManifest(key, kept.hash, { at: clock.now(), signal });
+    if (judgement === null) throw tooMany();
+    response.json(judgement);
   }
 }
+
+/** Not 503: the sender waits instead of starting its agent without a judgement, because its own namespace causes this. */
+const tooMany = (): Problem =>
+  new Problem(429, 'too many manifests of the namespace wait to be judged; try again', { headers: RETRY });
 
 /** The response of `GET /api/v1/organisation`. */
 function reportOf(rules: RuleSource, agents: readonly AgentExcerpt[], at: Date): OrganisationReport {

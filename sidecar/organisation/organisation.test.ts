@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Organisation as Rules } from '../../control-plane/organisation/organisation.ts';
 import type { AgentPolicy } from '../../core/organisation/finding.ts';
@@ -109,6 +112,20 @@ describe('the start of a pod', () => {
     expect(rig.log.map(([, message]) => message)).toContain(
       'agent starts without a judgement of its manifest by the organisation',
     );
+  });
+
+  test('waits while the control plane is busy with other manifests of the namespace', async () => {
+    const busy = createServer((_request, response) =>
+      response.writeHead(429, { 'retry-after': '10' }).end('{}'),
+    ).listen(0, '127.0.0.1');
+    await once(busy, 'listening');
+    open.push({ close: async () => void busy.close() });
+    const { port } = busy.address() as AddressInfo;
+    const clock = new SteppingClock('2026-11-28T12:00:00Z');
+    const env = { PLATFORM_URL: `http://127.0.0.1:${port}`, PLATFORM_KEY: 'key' };
+    const rig = await startSidecar(BAD, env, clock);
+    await clock.pass(60_000, 500);
+    expect((await readyz(rig))[1].status).toBe('judging');
   });
 
   test('waits for it with ORGANISATION_ON_UNKNOWN=wait', async () => {

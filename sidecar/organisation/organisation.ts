@@ -37,7 +37,8 @@ export interface OrganisationOptions {
   signal: AbortSignal;
 }
 
-type Result = 'unknown' | { allowed: boolean; findings: readonly OrganisationFinding[] };
+/** `busy`: the control plane will judge it, after other manifests of the namespace. */
+type Result = 'unknown' | 'busy' | { allowed: boolean; findings: readonly OrganisationFinding[] };
 
 /**
  * The rules of the organisation in a sidecar. They decide whether the agent may start, whether a changed manifest is used, and what the
@@ -103,9 +104,9 @@ export class Organisation {
             this.#state = 'open';
             return;
           }
-        } else this.#settle(result);
+        } else if (result !== 'busy') this.#settle(result);
         if (this.#state === 'open') return;
-        await this.#pause(result === 'unknown' && !isLate ? RETRY_SOON_MS : RETRY_MS);
+        await this.#pause(typeof result === 'string' && !isLate ? RETRY_SOON_MS : RETRY_MS);
       }
     } catch {
       // The sidecar is stopping.
@@ -120,7 +121,7 @@ export class Organisation {
     await clock.sleep(ms, early).catch(() => signal.throwIfAborted());
   }
 
-  #settle({ allowed, findings }: Exclude<Result, 'unknown'>): void {
+  #settle({ allowed, findings }: Exclude<Result, string>): void {
     const { logger } = this.#options;
     const before = this.#state;
     this.#state = allowed ? 'open' : 'not-allowed';
@@ -134,8 +135,8 @@ export class Organisation {
   async #admit(loaded: ValidManifest): Promise<string | null> {
     if (this.#put === null || this.#state !== 'open') return null;
     const result = await this.#ask(loaded);
-    if (result === 'unknown') {
-      if (this.#options.config.ORGANISATION_ON_UNKNOWN === 'wait')
+    if (typeof result === 'string') {
+      if (result === 'busy' || this.#options.config.ORGANISATION_ON_UNKNOWN === 'wait')
         return 'the organisation has not judged it yet';
       this.notJudged += 1;
       return null;
@@ -152,6 +153,7 @@ export class Organisation {
     const isWhole = createHash('sha256').update(text).digest('hex') === hash;
     const response = await this.#put(isWhole ? text : `\ufeff${text}`, signal);
     if ('reason' in response) return 'unknown';
+    if (response.status === 429) return 'busy';
     // A control plane of an earlier version has no rules.
     if (response.status === 404) return { allowed: true, findings: [] };
     const parsed = parseWith(manifestJudgement, jsonOf(response.body));
