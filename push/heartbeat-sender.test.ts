@@ -292,17 +292,6 @@ describe('credentials of the sender', () => {
     await rm(folder, { recursive: true });
   });
 
-  test('in a missing token file fail the push', async () => {
-    aSender({ credentials: { kind: 'file', path: '/nonexistent/token' } }).start();
-    await clock.nextSleep();
-    expect(plane.received).toEqual([]);
-    expect(log[0]?.[2]).toMatchObject({
-      kind: 'failed',
-      reason:
-        "the token file /nonexistent/token cannot be read (ENOENT: no such file or directory, open '/nonexistent/token')",
-    });
-  });
-
   test('with a missing CA file fail the push with the reason', async () => {
     aSender({ caFile: '/nonexistent/ca.pem' }).start();
     await clock.nextSleep();
@@ -334,16 +323,6 @@ describe('credentials of the sender', () => {
       ['/api/v1/token', `Bearer ${old}`],
       ['/api/v1/heartbeat', `Bearer ${fresh}`],
     ]);
-  });
-
-  test('are still used for a heartbeat after a failed renewal', async () => {
-    const issued = Date.parse(NOW) / 1_000;
-    const key = jwt({ iat: issued - 50, exp: issued + 10 });
-    plane.responses = [{ status: 500 }];
-    aSender({ credentials: { kind: 'key', key: { reveal: () => key } } }).start();
-    await settled(2);
-    expect(plane.received.map(({ path }) => path)).toEqual(['/api/v1/token', '/api/v1/heartbeat']);
-    expect(plane.received[1]?.headers.authorization).toBe(`Bearer ${key}`);
   });
 
   test.each([

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RequestListener } from 'node:http';
 import { POLICY_RULES } from '../core/policy/rules.ts';
 import { plainManifest } from '../testing/manifests/plain-manifest.ts';
+import { policySettings } from './settings.ts';
 import { ManualClock } from '../testing/time/manual-clock.ts';
 import { TestServers } from '../testing/http/sockets.ts';
 import {
@@ -113,6 +114,10 @@ describe('the rules of the manifest, in this process', () => {
     await expect(check(facts)).rejects.toThrow(TypeError);
     await expect(check(facts)).rejects.toThrow(message);
   });
+});
+
+test('a query to an engine has a limit of one second', () => {
+  expect(policySettings(undefined, {}).timeoutMs).toBe(1_000);
 });
 
 describe('a policy engine', () => {
