@@ -34,6 +34,12 @@ describe('the next step', () => {
   let state: TlsState;
   const insufficient = (now: Date): Circumstances => ({ ...at(now), isCurrentCaSufficient: false });
 
+  /** A state with a previous CA. */
+  const previous = (circumstances: () => Circumstances) => (): [TlsState, Circumstances] => [
+    { ...state, previousCa: other.cert },
+    circumstances(),
+  ];
+
   beforeAll(async () => {
     ca = await issueCa({ now: START, days: TIMING.caDays });
     other = await issueCa({ now: START, days: TIMING.caDays });
@@ -85,56 +91,29 @@ describe('the next step', () => {
       () => [{ ...state, nextCa: other }, at(START, ca.cert + other.cert)],
       'promote-next',
     ],
-    [
-      'a previous CA and a new leaf',
-      () => [
-        { ...state, previousCa: other.cert },
-        { ...at(days(1)), leafMs: TIMING.settleMs - 1 },
-      ],
-      null,
-    ],
+    ['a previous CA and a new leaf', previous(() => ({ ...at(days(1)), leafMs: TIMING.settleMs - 1 })), null],
     [
       'a previous CA and a new leaf of the control plane',
-      () => [
-        { ...state, previousCa: other.cert },
-        { ...at(days(1)), ...issued(leaf, TIMING.settleMs - 1) },
-      ],
+      previous(() => ({ ...at(days(1)), ...issued(leaf, TIMING.settleMs - 1) })),
       null,
     ],
-    [
-      'a previous CA and a settled leaf',
-      () => [{ ...state, previousCa: other.cert }, at(days(1))],
-      'retire-previous',
-    ],
+    ['a previous CA and a settled leaf', previous(() => at(days(1))), 'retire-previous'],
     [
       'a previous CA and a leaf of the control plane signed by the current CA',
-      () => [
-        { ...state, previousCa: other.cert },
-        { ...at(days(1)), ...issued(leaf) },
-      ],
+      previous(() => ({ ...at(days(1)), ...issued(leaf) })),
       'retire-previous',
     ],
     [
       'a previous CA and a leaf of the control plane signed by the previous CA',
-      () => [
-        { ...state, previousCa: other.cert },
-        { ...at(days(1)), ...issued(strange) },
-      ],
+      previous(() => ({ ...at(days(1)), ...issued(strange) })),
       null,
     ],
     [
       'a previous CA and no leaf of the control plane',
-      () => [
-        { ...state, previousCa: other.cert },
-        { ...at(days(1)), ...issued(null) },
-      ],
+      previous(() => ({ ...at(days(1)), ...issued(null) })),
       null,
     ],
-    [
-      'a previous CA while the current CA may not be sufficient',
-      () => [{ ...state, previousCa: other.cert }, insufficient(days(1))],
-      null,
-    ],
+    ['a previous CA while the current CA may not be sufficient', previous(() => insufficient(days(1))), null],
     [
       'insufficient after 29 days',
       () => [{ ...state, previousCa: other.cert, leaf: lasting }, insufficient(days(29))],
