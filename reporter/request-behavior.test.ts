@@ -30,10 +30,6 @@ const TOOLS = 'x-platform-tools-called';
 const CONFIRMED = 'x-platform-user-confirmed';
 
 describe('the headers of one request', () => {
-  test('start with empty lists, which mean that nothing was invoked', () => {
-    expect(aBehavior().headers()).toEqual({ [GUARDRAILS]: '', [TOOLS]: '' });
-  });
-
   test('list each guardrail and tool once', () => {
     const behavior = aBehavior();
     const delivered = [
@@ -57,46 +53,9 @@ describe('the headers of one request', () => {
     });
     expect(events).toEqual([]);
   });
-
-  test('contain the last value of the confirmation', () => {
-    const behavior = aBehavior();
-    behavior.confirmed();
-    behavior.confirmed(false);
-    expect(behavior.headers()[CONFIRMED]).toBe('false');
-  });
-
-  test('omit a guardrail that did not run; it is sent as an event', () => {
-    const behavior = aBehavior();
-    behavior.guardrail('pii-detector', { invoked: false });
-    expect([behavior.headers()[GUARDRAILS], events]).toEqual([
-      '',
-      [{ type: 'guardrail', guardrailType: 'pii-detector', invoked: false }],
-    ]);
-  });
-
-  test('contain only names; other details are sent as events', () => {
-    const behavior = aBehavior();
-    behavior.guardrail('toxicity-filter', { blocked: false, score: 0.4 });
-    behavior.tool('search', { success: true, latencyMs: 12 });
-    expect(behavior.headers()).toMatchObject({ [GUARDRAILS]: 'toxicity-filter', [TOOLS]: 'search' });
-    expect(events).toEqual([
-      { type: 'guardrail', guardrailType: 'toxicity-filter', invoked: true, blocked: false, score: 0.4 },
-      { type: 'tool', name: 'search', success: true, latencyMs: 12 },
-    ]);
-  });
 });
 
 describe('data after the response head', () => {
-  test('is sent as an event', () => {
-    const behavior = aBehavior();
-    behavior.headers();
-    expect([behavior.guardrail('toxicity-filter'), behavior.tool('search')]).toEqual([true, true]);
-    expect(events).toEqual([
-      { type: 'guardrail', guardrailType: 'toxicity-filter', invoked: true },
-      { type: 'tool', name: 'search' },
-    ]);
-  });
-
   test('returns false and calls onLost if no event can be sent, and for a confirmation', () => {
     canSend = false;
     const behavior = aBehavior();

@@ -27,31 +27,6 @@ def sent(http_server: HttpServer, reporters: Callable[..., Reporter]) -> Sent:
     return Sent(reporters(manifest(memory=memory), sidecar_url=http_server.url), http_server)
 
 
-def test_nothing_reported_means_no_headers(sent: Sent) -> None:
-    assert sent.reporter.behavior("r").headers() == {}
-
-
-def test_begin_makes_empty_lists_a_fact(sent: Sent) -> None:
-    request = sent.reporter.behavior("r")
-    assert request.begin()
-    assert request.headers() == {"x-platform-guardrails-invoked": "", "x-platform-tools-called": ""}
-    assert not request.begin()
-
-
-def test_names_go_into_headers_once(sent: Sent) -> None:
-    request = sent.reporter.behavior("r")
-    for name in ("pii-detector", "größe, x", "pii-detector"):
-        assert request.guardrail(name)
-    assert request.tool("search")
-    assert request.confirmed()
-    assert request.headers() == {
-        "x-platform-guardrails-invoked": "pii-detector, gr%C3%B6%C3%9Fe%2C%20x",
-        "x-platform-tools-called": "search",
-        "x-platform-user-confirmed": "true",
-    }
-    assert sent.events() == []
-
-
 def test_details_go_into_events(sent: Sent) -> None:
     request = sent.reporter.behavior("r")
     assert request.guardrail("toxicity-filter", blocked=False, score=0.5)
@@ -67,26 +42,6 @@ def test_details_go_into_events(sent: Sent) -> None:
         {"type": "memory", "backend": "redis", "ttlSeconds": 60, "piiScrubbed": True},
         {"type": "model", "modelId": "gpt", "promptTokens": 3, "completionTokens": 4},
     ]
-
-
-def test_after_the_head_names_go_into_events(sent: Sent) -> None:
-    request = sent.reporter.behavior("r")
-    request.tool("early")
-    request.headers()
-    assert request.tool("late")
-    assert request.tool("early")
-    assert request.guardrail("output")
-    assert not request.confirmed()
-    assert [event.get("name") or event["guardrailType"] for event in sent.events()] == ["late", "output"]
-
-
-def test_a_full_list_goes_on_in_events(sent: Sent) -> None:
-    request = sent.reporter.behavior("r")
-    names = [f"{'ö' * 400}{index}" for index in range(4)]
-    for name in names:
-        assert request.tool(name)
-    assert len(request.headers()["x-platform-tools-called"]) <= 4608
-    assert [event["name"] for event in sent.events()] == names[1:]
 
 
 def test_without_a_request_id_only_headers_and_tokens_count(sent: Sent, caplog: pytest.LogCaptureFixture) -> None:
