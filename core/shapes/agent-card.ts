@@ -1,5 +1,5 @@
-import { flag, named, text } from './field.ts';
-import { list, object, type TypeOf } from './object.ts';
+import { flag, text } from './field.ts';
+import { list, namedObject, object, type TypeOf } from './object.ts';
 
 const interfaceMembers = object('An interface of the agent.', {
   url: text('Address of the interface.'),
@@ -19,23 +19,20 @@ export interface AgentSkill extends TypeOf<typeof skillMembers> {}
 const modes = (description: string) => list(description, text('A media type.'));
 
 /** A2A 1.0 AgentCard with the fields that a manifest can provide. */
-export const agentCard = named(
-  'AgentCard',
-  object('The A2A agent card, derived from the manifest.', {
-    name: text('Name of the agent.'),
-    description: text('Purpose of the agent.'),
-    version: text('Version of the agent.'),
-    supportedInterfaces: list(
-      'The interface in `spec.api.a2a`; empty without it, because no other source shows that the agent supports A2A.',
-      interfaceMembers,
-    ),
-    capabilities: object('What the agent supports.', {
-      streaming: flag('`spec.api.streaming`.'),
-      pushNotifications: flag('Always false.'),
-    }),
-    defaultInputModes: modes('Media types of the requests.'),
-    defaultOutputModes: modes('Media types of the responses.'),
-    skills: list('The declared tools and skills.', skillMembers),
+export const agentCard = namedObject('AgentCard', 'The A2A agent card, derived from the manifest.', {
+  name: text('Name of the agent.'),
+  description: text('Purpose of the agent.'),
+  version: text('Version of the agent.'),
+  supportedInterfaces: list(
+    'The interface in `spec.api.a2a`; empty without it, because no other source shows that the agent supports A2A.',
+    interfaceMembers,
+  ),
+  capabilities: object('What the agent supports.', {
+    streaming: flag('`spec.api.streaming`.'),
+    pushNotifications: flag('Always false.'),
   }),
-);
+  defaultInputModes: modes('Media types of the requests.'),
+  defaultOutputModes: modes('Media types of the responses.'),
+  skills: list('The declared tools and skills.', skillMembers),
+});
 export interface AgentCard extends TypeOf<typeof agentCard> {}

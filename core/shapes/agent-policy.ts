@@ -1,8 +1,8 @@
-import { count, DNS_LABEL, dnsLabel, keyedBy } from './common.ts';
+import { count, DNS_LABEL, dnsLabel } from './common.ts';
 import { condition } from './condition.ts';
-import { checked, flag, inCrd, integer, isoTime, matching, number, oneOf, optional, text } from './field.ts';
+import { checked, flag, inCrd, integer, isoTime, matching, number, oneOf, text } from './field.ts';
 import type { Field, Problem } from './field.ts';
-import { list, map, object, type Members, type ObjectOf, type TypeOf } from './object.ts';
+import { list, map, object, partial, type Members, type TypeOf } from './object.ts';
 import { GRADES, POLICY_MODES, SEVERITIES } from './values.ts';
 
 /** Limits of an AgentPolicy. */
@@ -33,100 +33,73 @@ const validations = (...rules: { rule: string; message?: string; messageExpressi
 });
 
 /** An object that needs at least one of its members, all of which are optional. */
-function atLeastOne<M extends Members>(about: string, members: M): Field<ObjectOf<M>> {
+function atLeastOne<M extends Members>(about: string, members: M) {
   const names = Object.keys(members);
   const message = `needs at least one of ${names.join(', ')}`;
   const rule = names.map((name) => `has(self.${name})`).join(' || ');
-  const of = object(about, members);
   return inCrd(
-    checked<ObjectOf<M>>(of, (value) => (Object.keys(value).length > 0 ? [] : [['', message]])),
+    checked(object(about, partial(members)), (value) =>
+      Object.keys(value).length > 0 ? [] : [['', message]],
+    ),
     validations({ rule, message }),
   );
 }
 
 /** The checks, of which a rule has exactly one. */
-const checks = {
-  models: optional(
-    object('The models that a manifest may declare and an agent may call.', {
-      allowed: patterns(
-        'Models as vendor/id, such as openai/gpt-4o*. A pattern without a slash is compared with the id alone.',
-        'A pattern of models',
-      ),
-    }),
-  ),
-  tools: optional(
-    atLeastOne('The tools that a manifest may declare and an agent may call.', {
-      allowed: optional(patterns('Only these tools.', 'A pattern of tool names')),
-      forbidden: optional(patterns('Not these tools.', 'A pattern of tool names')),
-    }),
-  ),
-  hosts: optional(
-    object('The hosts that a manifest may declare and an agent may connect to.', {
-      allowed: patterns(
-        'Only these hosts, and loopback addresses. The hosts of the model vendor are subject to the check models.',
-        'A pattern of host names',
-      ),
-    }),
-  ),
-  guardrails: optional(
-    atLeastOne('The guardrails that a manifest must declare.', {
-      input: optional(patterns('On the input of the model.', 'A guardrail type, such as pii-detector')),
-      output: optional(patterns('On the output of the model.', 'A guardrail type, such as toxicity-filter')),
-    }),
-  ),
-  budget: optional(
-    atLeastOne('The budgets that a manifest must declare, and their largest values.', {
-      maxMonthlyUSD: optional(
-        number('Largest spec.model.costControls.maxMonthlyUSD.', { min: 0, max: 1_000_000_000 }),
-      ),
-      maxTokensPerDay: optional(
-        inCrd(
-          integer('Largest spec.model.costControls.maxTokensPerDay.', { min: 1, max: 1_000_000_000_000 }),
-          { format: 'int64' },
-        ),
-      ),
-    }),
-  ),
-  confirmation: optional(
-    object('The tools whose calls need the confirmation of a person.', {
-      tools: oneOf(
-        'destructive: tools that the manifest declares neither read-only nor not destructive. all: every tool.',
-        ['destructive', 'all'],
-      ),
-    }),
-  ),
-  runtime: optional(
-    atLeastOne('How the sidecar of the agent must run.', {
-      minimumMode: optional(
-        oneOf('The weakest policy mode; the injector applies it to new pods.', POLICY_MODES),
-      ),
-      lanes: optional(flag('True: calls of models must go through egress lanes.')),
-      census: optional(flag('True: the socket census must run.')),
-    }),
-  ),
-  result: optional(
-    atLeastOne('The result that a running agent must have. It never prevents the start of a pod.', {
-      minimumGrade: optional(oneOf('The lowest grade.', GRADES)),
-      minimumEvidence: optional(
-        integer('The lowest share of shown items, in percent.', { min: 0, max: 100 }),
-      ),
-    }),
-  ),
-  proofs: optional(
-    object('The compliance rules for which an agent must have an unexpired proof.', {
-      required: nonEmpty(
-        list('Rule ids.', written('A rule id, such as SEC-LLM-06.', 100), { max: MAX_PATTERNS }),
-      ),
-      maximumAgeDays: optional(integer('The oldest proof that counts, in days.', { min: 1, max: 3_650 })),
-    }),
-  ),
-  expression: optional(
-    written(
-      'A CEL expression over manifest and namespaceObject (metadata.name, metadata.labels) that must be true. docs/reference/organisation.md lists the functions.',
-      MAX_EXPRESSION,
+const checks = partial({
+  models: object('The models that a manifest may declare and an agent may call.', {
+    allowed: patterns(
+      'Models as vendor/id, such as openai/gpt-4o*. A pattern without a slash is compared with the id alone.',
+      'A pattern of models',
     ),
+  }),
+  tools: atLeastOne('The tools that a manifest may declare and an agent may call.', {
+    allowed: patterns('Only these tools.', 'A pattern of tool names'),
+    forbidden: patterns('Not these tools.', 'A pattern of tool names'),
+  }),
+  hosts: object('The hosts that a manifest may declare and an agent may connect to.', {
+    allowed: patterns(
+      'Only these hosts, and loopback addresses. The hosts of the model vendor are subject to the check models.',
+      'A pattern of host names',
+    ),
+  }),
+  guardrails: atLeastOne('The guardrails that a manifest must declare.', {
+    input: patterns('On the input of the model.', 'A guardrail type, such as pii-detector'),
+    output: patterns('On the output of the model.', 'A guardrail type, such as toxicity-filter'),
+  }),
+  budget: atLeastOne('The budgets that a manifest must declare, and their largest values.', {
+    maxMonthlyUSD: number('Largest spec.model.costControls.maxMonthlyUSD.', { min: 0, max: 1_000_000_000 }),
+    maxTokensPerDay: inCrd(
+      integer('Largest spec.model.costControls.maxTokensPerDay.', { min: 1, max: 1_000_000_000_000 }),
+      { format: 'int64' },
+    ),
+  }),
+  confirmation: object('The tools whose calls need the confirmation of a person.', {
+    tools: oneOf(
+      'destructive: tools that the manifest declares neither read-only nor not destructive. all: every tool.',
+      ['destructive', 'all'],
+    ),
+  }),
+  runtime: atLeastOne('How the sidecar of the agent must run.', {
+    minimumMode: oneOf('The weakest policy mode; the injector applies it to new pods.', POLICY_MODES),
+    lanes: flag('True: calls of models must go through egress lanes.'),
+    census: flag('True: the socket census must run.'),
+  }),
+  result: atLeastOne('The result that a running agent must have. It never prevents the start of a pod.', {
+    minimumGrade: oneOf('The lowest grade.', GRADES),
+    minimumEvidence: integer('The lowest share of shown items, in percent.', { min: 0, max: 100 }),
+  }),
+  proofs: object('The compliance rules for which an agent must have an unexpired proof.', {
+    required: nonEmpty(
+      list('Rule ids.', written('A rule id, such as SEC-LLM-06.', 100), { max: MAX_PATTERNS }),
+    ),
+    'maximumAgeDays?': integer('The oldest proof that counts, in days.', { min: 1, max: 3_650 }),
+  }),
+  expression: written(
+    'A CEL expression over manifest and namespaceObject (metadata.name, metadata.labels) that must be true. docs/reference/organisation.md lists the functions.',
+    MAX_EXPRESSION,
   ),
-};
+});
 
 export type CheckName = keyof typeof checks;
 export const CHECK_NAMES = Object.keys(checks) as CheckName[];
@@ -139,10 +112,8 @@ const ruleMembers = object('One rule, with exactly one check.', {
     'Deny: a manifest that breaks the rule is rejected, and egress lanes deny calls outside it. Warn: the writer of the manifest gets a warning. Audit: only recorded.',
     RULE_ACTIONS,
   ),
-  severity: optional(
-    inCrd(oneOf('The severity of a finding; default: high.', SEVERITIES), { default: 'high' }),
-  ),
-  message: optional(written('Replaces the built-in text of a finding.', 500)),
+  'severity?': inCrd(oneOf('The severity of a finding; default: high.', SEVERITIES), { default: 'high' }),
+  'message?': written('Replaces the built-in text of a finding.', 500),
   ...checks,
 });
 
@@ -173,17 +144,15 @@ const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
 const label = inCrd(text('The value of a label.', { cut: 63 }), { maxLength: 63 });
 
 const selector = object('A selection of namespaces by their labels. All conditions must hold.', {
-  matchLabels: optional(map('Labels that a namespace must have.', label, { max: 50 })),
-  matchExpressions: optional(
-    list(
-      'Conditions of labels.',
-      object('One condition.', {
-        key: written('The label.', 317),
-        operator: oneOf('How the label is compared.', OPERATORS),
-        values: optional(list('For In and NotIn.', label, { max: 100 })),
-      }),
-      { max: 50 },
-    ),
+  'matchLabels?': map('Labels that a namespace must have.', label, { max: 50 }),
+  'matchExpressions?': list(
+    'Conditions of labels.',
+    object('One condition.', {
+      key: written('The label.', 317),
+      operator: oneOf('How the label is compared.', OPERATORS),
+      'values?': list('For In and NotIn.', label, { max: 100 }),
+    }),
+    { max: 50 },
   ),
 });
 export interface NamespaceSelector extends TypeOf<typeof selector> {}
@@ -193,9 +162,7 @@ export const exceptionMembers = object(
   'Rules of this policy that do not apply to some agents for some time.',
   {
     namespace: dnsLabel('The namespace of the agents.'),
-    agents: optional(
-      patterns('The agents; absent: every agent of the namespace.', 'A pattern of agent names'),
-    ),
+    'agents?': patterns('The agents; absent: every agent of the namespace.', 'A pattern of agent names'),
     rules: nonEmpty(list('Ids of rules of this policy.', written('A rule id.', 63), { max: MAX_RULES })),
     reason: written('Why the rules do not apply.', 500),
     expires: isoTime('The end of the exception.'),
@@ -203,17 +170,15 @@ export const exceptionMembers = object(
 );
 
 const specMembers = object('Rules of the organisation for the agents of some namespaces.', {
-  namespaceSelector: optional(selector),
-  agents: optional(
-    patterns(
-      'Names of agents; absent: every agent. The developer chooses these names, so select Deny rules by namespace.',
-      'A pattern of agent names',
-    ),
+  'namespaceSelector?': selector,
+  'agents?': patterns(
+    'Names of agents; absent: every agent. The developer chooses these names, so select Deny rules by namespace.',
+    'A pattern of agent names',
   ),
-  rules: inCrd(nonEmpty(list('The rules; all of them apply.', rule, { max: MAX_RULES })), keyedBy('id')),
-  exceptions: optional(
-    list('Exceptions. Only who may write the policy can add one.', exceptionMembers, { max: 100 }),
-  ),
+  rules: nonEmpty(list('The rules; all of them apply.', rule, { max: MAX_RULES, key: 'id' })),
+  'exceptions?': list('Exceptions. Only who may write the policy can add one.', exceptionMembers, {
+    max: 100,
+  }),
 });
 
 /** The spec of an AgentPolicy. */
@@ -249,27 +214,20 @@ export const enforcedAt = list(
   oneOf('A place.', PLACES),
 );
 
-const statusMembers = object('What became of the policy. Written by the operator.', {
+export const agentPolicyStatus = object('What became of the policy. Written by the operator.', {
   agents: count('Number of agents that the policy selects.'),
   broken: count('Number of these agents that break one of its rules.'),
-  rules: inCrd(
-    list(
-      'The rules.',
-      object('One rule.', {
-        id: text('Its id.'),
-        enforcedAt,
-        broken: count('Number of agents that break it.'),
-      }),
-      { max: MAX_RULES },
-    ),
-    keyedBy('id'),
+  rules: list(
+    'The rules.',
+    object('One rule.', {
+      id: text('Its id.'),
+      enforcedAt,
+      broken: count('Number of agents that break it.'),
+    }),
+    { max: MAX_RULES, key: 'id' },
   ),
-  conditions: inCrd(
-    list('Accepted: whether every rule can be applied.', condition, { max: 8 }),
-    keyedBy('type'),
-  ),
+  conditions: list('Accepted: whether every rule can be applied.', condition, { max: 8, key: 'type' }),
 });
 
 /** The status of an AgentPolicy. */
-export interface AgentPolicyStatus extends TypeOf<typeof statusMembers> {}
-export const agentPolicyStatus: Field<AgentPolicyStatus> = statusMembers;
+export interface AgentPolicyStatus extends TypeOf<typeof agentPolicyStatus> {}

@@ -12,7 +12,7 @@ export const AGENT_REF = {
 const part = (description: string, [maxLength, { source }]: readonly [number, RegExp]): Field<string> =>
   inCrd(text(description), { minLength: 1, maxLength, pattern: source });
 
-const members = object(
+export const agentRef = object(
   'The workload that runs the agent: the topmost owner of its pods. Present only for agents with a sidecar. Written by the operator, which reverts other changes.',
   {
     apiVersion: part('API version of the workload, such as apps/v1.', AGENT_REF.apiVersion),
@@ -25,5 +25,4 @@ const members = object(
 );
 
 /** The workload of an agent with a sidecar. */
-export interface AgentRef extends TypeOf<typeof members> {}
-export const agentRef: Field<AgentRef> = members;
+export interface AgentRef extends TypeOf<typeof agentRef> {}

@@ -1,10 +1,9 @@
 import { amount, count, dnsLabel, score } from './common.ts';
 import { evidenceSums } from './evidence.ts';
 import { flag, isoTime, matching, named, nullable, number, oneOf, optional } from './field.ts';
-import { list, object, partial, type TypeOf } from './object.ts';
+import { list, object, partial, namedObject, type TypeOf } from './object.ts';
 import { GRADES, PHASES, POLICY_MODES, RUNTIMES } from './values.ts';
 import { verdict } from './verdict.ts';
-
 export const row = {
   // Also an annotation value of the agents that are mirrored.
   agentId: matching('Id of the agent.', {
@@ -54,17 +53,17 @@ const trend = {
 /** Members of an agent in the list that `?fields=` can select. */
 export const AGENT_FIELDS: readonly string[] = Object.keys(row);
 
-const agent = object('One agent. null: never reported.', { ...row, ...trend });
+export const agentRow = namedObject('AgentListItem', 'One agent. null: never reported.', {
+  ...row,
+  ...trend,
+});
 
 /** One agent in `GET /api/v1/agents` and in the event stream. */
-export interface AgentRow extends TypeOf<typeof agent> {}
-export const agentRow = named('AgentListItem', agent);
+export interface AgentRow extends TypeOf<typeof agentRow> {}
 
 /** The agent with some of its members. */
-export const agentSelection = named(
-  'AgentSelection',
-  object('The members of an agent that `fields` selects.', partial({ ...row, ...trend })),
-);
+const members = object('The members of an agent that `fields` selects.', partial({ ...row, ...trend }));
+export const agentSelection = named('AgentSelection', members);
 
 /** What a control plane in another cluster needs of an agent. Earlier versions do not send every member. */
 export const remoteAgent = object('An agent of another control plane.', {
@@ -73,7 +72,7 @@ export const remoteAgent = object('An agent of another control plane.', {
 });
 export interface RemoteAgent extends TypeOf<typeof remoteAgent> {}
 
-const changes = object('The data of the event `agents`.', {
+export const fleetEvent = namedObject('FleetEvent', 'The data of the event `agents`.', {
   changed: list('New and changed agents, without `trend`.', agentRow, { max: 200 }),
   removed: list(
     'Agents that do not exist any more.',
@@ -82,5 +81,4 @@ const changes = object('The data of the event `agents`.', {
 });
 
 /** The data of an event of `GET /api/v1/stream`. */
-export interface FleetEvent extends TypeOf<typeof changes> {}
-export const fleetEvent = named('FleetEvent', changes);
+export interface FleetEvent extends TypeOf<typeof fleetEvent> {}

@@ -1,7 +1,7 @@
 import { count } from './common.ts';
-import { named, nullable, oneOf, optional, text } from './field.ts';
+import { nullable, oneOf, text } from './field.ts';
 import { severity, source } from './gap.ts';
-import { list, object, type TypeOf } from './object.ts';
+import { list, namedObject, object, type TypeOf } from './object.ts';
 
 const gap = object('One issue as declared and observed values.', {
   field: text('Manifest path, such as `spec.tools[0].name`.'),
@@ -10,11 +10,11 @@ const gap = object('One issue as declared and observed values.', {
   severity,
   evidenceLevel: oneOf('How it is known.', ['declared', 'probed', 'behavioral']),
   remediation: text('What to do about it.'),
-  reported: optional(nullable(text('Only of issues about outgoing calls; null: the agent reports nothing.'))),
+  'reported?': nullable(text('Only of issues about outgoing calls; null: the agent reports nothing.')),
 });
 export interface AlignmentGap extends TypeOf<typeof gap> {}
 
-const report = object('The issues as declared and observed values.', {
+export const alignmentReport = namedObject('AlignmentReport', 'The issues as declared and observed values.', {
   source,
   gaps: list('The issues, most severe first.', gap),
   summary: object('Number of issues.', {
@@ -25,5 +25,4 @@ const report = object('The issues as declared and observed values.', {
 });
 
 /** `GET /gap?view=alignment`, shape B. */
-export interface AlignmentReport extends TypeOf<typeof report> {}
-export const alignmentReport = named('AlignmentReport', report);
+export interface AlignmentReport extends TypeOf<typeof alignmentReport> {}

@@ -2,7 +2,7 @@ import { amount, count } from './common.ts';
 import { behavioralEvent } from './events.ts';
 import { flag, integer, isoTime, named, nullable, oneOf, optional, text, type Field } from './field.ts';
 import type { LANE_USAGE } from './hidden-members.ts';
-import { list, object, type ObjectOf, type TypeOf } from './object.ts';
+import { list, namedObject, object, type ObjectOf, type TypeOf } from './object.ts';
 import { requestUsage, type ModelCall } from './request-usage.ts';
 import { OUTCOMES } from './values.ts';
 
@@ -40,34 +40,29 @@ const members = object('One proxied request.', {
     'Status sent to the client; absent while the request is in flight, and if the client disconnected before the response.',
   ),
   upstreamStatusCode: statusCode("Status of the agent's response; absent if there was none."),
-  durationMs: optional(amount('Milliseconds.')),
+  'durationMs?': amount('Milliseconds.'),
   aborted: onlyTrue('The client or the agent aborted the exchange.'),
-  upstreamFailure: optional(upstreamFailure),
+  'upstreamFailure?': upstreamFailure,
   unsent: onlyTrue('The request was never written to a connection, so the agent did not receive it.'),
   retried: onlyTrue(
     'The request was sent again after a kept-alive connection had closed. The agent may have received it twice.',
   ),
-  outcome: optional(oneOf('Result of the policy; absent while the request is in flight.', OUTCOMES)),
+  'outcome?': oneOf('Result of the policy; absent while the request is in flight.', OUTCOMES),
   blocked: onlyTrue('The policy rejected the request.'),
-  policyViolations: optional(list('Why the policy denies the request.', text('A reason.'))),
+  'policyViolations?': list('Why the policy denies the request.', text('A reason.')),
   lateDenial: onlyTrue('The denial came after the response head, so the request does not count as blocked.'),
-  usage: optional(requestUsage),
-  events: optional(list('What the agent did.', behavioralEvent)),
-  agentName: optional(text('Agent name in the event batch, not verified.')),
-  behaviorFrom: optional(
-    oneOf('The tools are known only from spans, so it is not known which guardrails ran.', ['spans']),
-  ),
+  'usage?': requestUsage,
+  'events?': list('What the agent did.', behavioralEvent),
+  'agentName?': text('Agent name in the event batch, not verified.'),
+  'behaviorFrom?': oneOf('The tools are known only from spans, so it is not known which guardrails ran.', [
+    'spans',
+  ]),
   ...behavior,
-  egress: optional(
-    object('The calls through egress lanes during the request. Absent: there are none.', {
-      calls: count('Number of calls.'),
-      models: list('Requested models, each once.', text('A model.')),
-      tools: list(
-        'Tools that the models called, and called tools of MCP servers, each once.',
-        text('A name.'),
-      ),
-    }),
-  ),
+  'egress?': object('The calls through egress lanes during the request. Absent: there are none.', {
+    calls: count('Number of calls.'),
+    models: list('Requested models, each once.', text('A model.')),
+    tools: list('Tools that the models called, and called tools of MCP servers, each once.', text('A name.')),
+  }),
 });
 
 /** An entry of the audit ring. It is added when the request arrives and completed when the response has closed. */
@@ -79,18 +74,12 @@ export const auditEntry: Field<AuditEntry> = named('AuditEntry', members);
 const requestId = text('The request of the events.');
 
 /** The responses of `POST /events`. */
-export const recordedEvents = named(
-  'RecordedEvents',
-  object('The events are recorded.', {
-    requestId,
-    found: oneOf('The request is in the ring.', [true]),
-    opaViolations: list('Reasons of the policy engine; empty: no denial.', text('A reason.')),
-  }),
-);
-export const unmatchedEvents = named(
-  'UnmatchedEvents',
-  object('The request is not in the ring.', {
-    requestId: nullable(requestId),
-    found: oneOf('The request is not in the ring.', [false]),
-  }),
-);
+export const recordedEvents = namedObject('RecordedEvents', 'The events are recorded.', {
+  requestId,
+  found: oneOf('The request is in the ring.', [true]),
+  opaViolations: list('Reasons of the policy engine; empty: no denial.', text('A reason.')),
+});
+export const unmatchedEvents = namedObject('UnmatchedEvents', 'The request is not in the ring.', {
+  requestId: nullable(requestId),
+  found: oneOf('The request is not in the ring.', [false]),
+});

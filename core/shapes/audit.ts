@@ -1,22 +1,21 @@
 import { code, cutText, score } from './common.ts';
-import { known, named, optional, type Field } from './field.ts';
-import { list, object, type TypeOf } from './object.ts';
+import { known } from './field.ts';
+import { list, namedObject, object, type TypeOf } from './object.ts';
 import { SUPPRESSION_STATES } from './values.ts';
 
 const MAX_RULES = 100;
 
-const suppressionMembers = object('One suppression and its effect.', {
+export const suppression = namedObject('Suppression', 'One suppression and its effect.', {
   rule: code('The suppressed rule.'),
   reason: cutText('Why it is suppressed.'),
   state: known(
     'The effect. active: the rule does not count. expired, unreadable: the rule counts. outside: the rule is in no audited pack. unknown: the rule does not exist.',
     SUPPRESSION_STATES,
   ),
-  approvedBy: optional(cutText('Who approved it.')),
-  expires: optional(code('When the suppression expires, as written in the manifest.')),
+  'approvedBy?': cutText('Who approved it.'),
+  'expires?': code('When the suppression expires, as written in the manifest.'),
 });
-export interface EvaluatedSuppression extends TypeOf<typeof suppressionMembers> {}
-export const suppression: Field<EvaluatedSuppression> = named('Suppression', suppressionMembers);
+export interface EvaluatedSuppression extends TypeOf<typeof suppression> {}
 
 export const auditMembers = {
   declared: score('Declared score, 0 to 100; the weighted share of rules that the manifest satisfies.'),
@@ -28,8 +27,7 @@ export const auditMembers = {
   suppressions: list('Suppressions in the manifest.', suppression, { max: MAX_RULES, cut: true }),
 };
 
-const summary = object('The summary of an audit.', auditMembers);
+export const auditSummary = object('The summary of an audit.', auditMembers);
 
 /** The summary of an audit in a heartbeat. */
-export interface AuditSummary extends TypeOf<typeof summary> {}
-export const auditSummary: Field<AuditSummary> = summary;
+export interface AuditSummary extends TypeOf<typeof auditSummary> {}

@@ -1,5 +1,4 @@
-import type { JsonSchema } from '../untrusted/json-schema.ts';
-import { fieldOf, inCrd, integer, matching, number, text, type Field } from './field.ts';
+import { inCrd, like, integer, matching, number, text, type Field } from './field.ts';
 
 /** Longer texts are cut, so that a body with too much text is still accepted. */
 export const MAX_TEXT = 500;
@@ -39,15 +38,8 @@ export const code = (description: string): Field<string> => text(description, { 
 /** A UTC day. */
 export const utcDay = (description: string): Field<string> => {
   const day = matching(description, { pattern: /^\d{4}-\d{2}-\d{2}$/, wanted: 'a day (YYYY-MM-DD)' });
-  const withPattern = fieldOf<string>(
-    (value, path, errors) => day(value, path, errors),
-    () => day.schema,
+  return inCrd(
+    like(day, () => day.schema),
+    { pattern: undefined },
   );
-  return inCrd(withPattern, { pattern: undefined });
 };
-
-/** Keywords of a list whose entries several clients write. The member tells its entries apart. */
-export const keyedBy = (member: string): JsonSchema => ({
-  'x-kubernetes-list-type': 'map',
-  'x-kubernetes-list-map-keys': [member],
-});

@@ -1,6 +1,6 @@
 import { count } from './common.ts';
-import { isoTime, named, nullable, oneOf, text, type Field } from './field.ts';
-import { list, object, type TypeOf } from './object.ts';
+import { isoTime, nullable, oneOf, text } from './field.ts';
+import { list, namedObject, type TypeOf } from './object.ts';
 
 export const COVERAGE_KINDS = [
   'no-reporter',
@@ -17,7 +17,7 @@ export type CoverageKind = (typeof COVERAGE_KINDS)[number];
 
 const kind = oneOf('The kind of gap.', COVERAGE_KINDS);
 
-const gapMembers = object('One part of one agent that nothing reports.', {
+export const coverageGap = namedObject('CoverageGap', 'One part of one agent that nothing reports.', {
   kind,
   agentName: text('Name of the agent.'),
   namespace: text('Namespace of the agent.'),
@@ -25,24 +25,21 @@ const gapMembers = object('One part of one agent that nothing reports.', {
   remedy: text('What to do about it.'),
   since: nullable(isoTime('null: not known.')),
 });
-export interface CoverageGap extends TypeOf<typeof gapMembers> {}
-export const coverageGap: Field<CoverageGap> = named('CoverageGap', gapMembers);
+export interface CoverageGap extends TypeOf<typeof coverageGap> {}
 
-const kindMembers = object('A kind of gap.', {
+export const coverageKind = namedObject('CoverageKind', 'A kind of gap.', {
   kind,
   title: text('A short title.'),
   explanation: text('What is not seen, and why.'),
   count: count('Number of agents, also of those that `gaps` does not list.'),
 });
-export interface CoverageSummary extends TypeOf<typeof kindMembers> {}
-export const coverageKind: Field<CoverageSummary> = named('CoverageKind', kindMembers);
+export interface CoverageSummary extends TypeOf<typeof coverageKind> {}
 
-const report = object('The parts of agents that nothing reports.', {
+export const coverageReport = namedObject('CoverageReport', 'The parts of agents that nothing reports.', {
   generatedAt: isoTime('Time of the report.'),
   agents: count('Number of examined agents.'),
   gaps: list('By kind, then by namespace and name; at most `limit` of each kind.', coverageGap),
   kinds: list('Every kind, also without gaps.', coverageKind),
 });
 /** `GET /api/v1/coverage`. */
-export interface CoverageReport extends TypeOf<typeof report> {}
-export const coverageReport = named('CoverageReport', report);
+export interface CoverageReport extends TypeOf<typeof coverageReport> {}

@@ -23,10 +23,8 @@ const members = object('What the Deny rules of the organisation allow an agent, 
 export interface OrganisationDirective extends TypeOf<typeof members> {}
 
 /** The rules with their revision, which a sidecar sends back with its heartbeats. */
-export const sentDirective = named(
-  'OrganisationDirective',
-  object('What the organisation allows the agent on its egress lanes, with a revision.', {
-    revision: text('Changes with the rules.', { max: 64 }),
-    ...members.members,
-  }),
-);
+const sent = object('What the organisation allows the agent on its egress lanes, with a revision.', {
+  revision: text('Changes with the rules.', { max: 64 }),
+  ...members.members,
+});
+export const sentDirective = named('OrganisationDirective', sent);

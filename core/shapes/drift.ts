@@ -1,7 +1,7 @@
-import { integer, named, oneOf, text, type Field } from './field.ts';
-import { object, type TypeOf } from './object.ts';
+import { integer, oneOf, text } from './field.ts';
+import { namedObject, type TypeOf } from './object.ts';
 
-const driftMembers = object('Pods that differ for the same reason.', {
+export const drift = namedObject('Drift', 'Pods that differ for the same reason.', {
   reason: oneOf(
     'The difference. sidecar-missing: the pod opts in but has no sidecar. not-opted-in: the pod has the agent label but does not opt in. ca-unknown: the pod trusts another CA than the control plane, which rejects its reports. not-injected: the pod has a sidecar but does not opt in. record-missing: the sidecar has no injection record. version-outdated, configuration-outdated: the sidecar has another version or other settings.',
     [
@@ -19,6 +19,5 @@ const driftMembers = object('Pods that differ for the same reason.', {
 });
 
 /** Live pods that do not match the current installation. */
-export interface Drift extends TypeOf<typeof driftMembers> {}
-export const drift: Field<Drift> = named('Drift', driftMembers);
+export interface Drift extends TypeOf<typeof drift> {}
 export type DriftReason = Drift['reason'];

@@ -1,18 +1,7 @@
 import { amount, count, utcDay } from './common.ts';
-import {
-  fieldOf,
-  flag,
-  integer,
-  isoTime,
-  named,
-  nullable,
-  oneOf,
-  optional,
-  text,
-  type Field,
-} from './field.ts';
-import { list, object, type ObjectOf, type TypeOf } from './object.ts';
-import { OUTCOMES, type Outcome } from './values.ts';
+import { flag, integer, isoTime, like, nullable, oneOf, text, type Field } from './field.ts';
+import { list, namedObject, type ObjectOf, type TypeOf } from './object.ts';
+import { OUTCOMES } from './values.ts';
 
 const tokenMembers = {
   promptTokens: count('Tokens of the prompt, with cached and written tokens.'),
@@ -28,20 +17,14 @@ export interface ModelUsage extends ObjectOf<typeof tokenMembers> {}
 const PRICE_DATE = 'Day of the default price. Absent with costUsd: the manifest declares the price.';
 const day = utcDay(PRICE_DATE);
 
-const usageMembers = object('Tokens as the vendor states them.', {
+export const egressUsage = namedObject('EgressUsage', 'Tokens as the vendor states them.', {
   ...tokenMembers,
-  costUsd: optional(amount('US dollars. Absent: the price of the model is not known.')),
-  priceDate: optional(
-    fieldOf<string>(
-      (value, path, errors) => day(value, path, errors),
-      () => ({ description: PRICE_DATE, type: 'string', format: 'date' }),
-    ),
-  ),
+  'costUsd?': amount('US dollars. Absent: the price of the model is not known.'),
+  'priceDate?': like(day, () => ({ description: PRICE_DATE, type: 'string', format: 'date' })),
 });
 
 /** Tokens of one call as the vendor states them. */
-export interface EgressUsage extends TypeOf<typeof usageMembers> {}
-export const egressUsage: Field<EgressUsage> = named('EgressUsage', usageMembers);
+export interface EgressUsage extends TypeOf<typeof egressUsage> {}
 
 // The log shares the lists of its calls, so nothing may change them.
 const names = (about: string): Field<readonly string[]> => list(about, text('A name or a reason.'));
@@ -49,7 +32,8 @@ const names = (about: string): Field<readonly string[]> => list(about, text('A n
 const OUTCOME = 'failOpen: the policy engine could not evaluate the call, and it passed.';
 const outcome = oneOf(OUTCOME, OUTCOMES);
 
-const callMembers = object(
+export const egressCall = namedObject(
+  'EgressCall',
   'One call of the agent through an egress lane. It has no bodies, no query and no keys.',
   {
     id: integer('Increases by one with each call of this sidecar.', { min: 1 }),
@@ -73,17 +57,13 @@ const callMembers = object(
     durationMs: amount('Milliseconds.'),
     violations: names('Reasons of the denial.'),
     blocked: flag('Whether the request was denied, or a call was removed from its response.'),
-    outcome: fieldOf<Outcome>(
-      (value, path, errors) => outcome(value, path, errors),
-      () => ({ description: OUTCOME, enum: OUTCOMES }),
-    ),
+    outcome: like(outcome, () => ({ description: OUTCOME, enum: OUTCOMES })),
     requestId: nullable(text('The request during which the agent made the call. null: not known.')),
-    otherModels: optional(
-      names('Further models that the request names, such as fallbacks of a gateway. Absent: none.'),
+    'otherModels?': names(
+      'Further models that the request names, such as fallbacks of a gateway. Absent: none.',
     ),
   },
 );
 
 /** One call of the agent through a lane, as `GET /egress` returns it. */
-export interface EgressCall extends TypeOf<typeof callMembers> {}
-export const egressCall: Field<EgressCall> = named('EgressCall', callMembers);
+export interface EgressCall extends TypeOf<typeof egressCall> {}

@@ -1,17 +1,6 @@
 import { amount, count, cutText } from './common.ts';
-import {
-  flag,
-  integer,
-  isoTime,
-  known,
-  named,
-  nullable,
-  oneOf,
-  optional,
-  text,
-  type Field,
-} from './field.ts';
-import { list, object, type TypeOf } from './object.ts';
+import { flag, integer, isoTime, known, named, nullable, oneOf, text, type Field } from './field.ts';
+import { list, namedObject, object, type TypeOf } from './object.ts';
 import { CENSUS_STATES, MATRIX_KINDS, NOT_REWRITTEN, VERDICTS } from './values.ts';
 
 /** Limits of the lists. */
@@ -27,20 +16,19 @@ const names = (about: string, name: string, max: number): Field<string[]> =>
 
 const compared = (about: string): Field<boolean | null> => nullable(flag(`${about} null: cannot be known.`));
 
-const row = object('One item, as it is declared, reported and observed.', {
+export const matrixRow = namedObject('MatrixRow', 'One item, as it is declared, reported and observed.', {
   kind: known('Kind of the item.', MATRIX_KINDS),
   name: shortText('Name of the item.'),
   verdict: known('Result of the comparison.', VERDICTS),
   declared: compared('Whether the manifest declares it.'),
   reported: compared('Whether the agent reports it.'),
   observed: compared('Whether a lane or the census observed it.'),
-  amount: optional(amount('Observed tokens, or US dollars for the cost.', Number.MAX_SAFE_INTEGER)),
+  'amount?': amount('Observed tokens, or US dollars for the cost.', Number.MAX_SAFE_INTEGER),
 });
 
 /** One item of the agent, as the manifest declares it, as the agent reports it, and as lanes and census observed it. */
-export interface MatrixRow extends TypeOf<typeof row> {}
-export const matrixMembers = row.members;
-export const matrixRow: Field<MatrixRow> = named('MatrixRow', row);
+export interface MatrixRow extends TypeOf<typeof matrixRow> {}
+export const matrixMembers = matrixRow.members;
 
 const unseenMembers = object('Connections that no lane, declared host or socket of the sidecar explains.', {
   // Longer than every IPv6 address.
@@ -51,20 +39,19 @@ const unseenMembers = object('Connections that no lane, declared host or socket 
   firstSeen: isoTime('When the first connection was seen.'),
   lastSeen: isoTime('When the last connection was seen.'),
   count: count('Number of connections.'),
-  lanes: optional(
-    names(
-      'The lanes that the connections bypass: they go to the upstream of these lanes. Absent: the host is not an upstream.',
-      'The id of a lane.',
-      MAX_REPORT.lanesOfUnseen,
-    ),
+  'lanes?': names(
+    'The lanes that the connections bypass: they go to the upstream of these lanes. Absent: the host is not an upstream.',
+    'The id of a lane.',
+    MAX_REPORT.lanesOfUnseen,
   ),
 });
 
 /** Connections that no lane, declared host or socket of the sidecar explains: to other hosts, or to a lane's upstream past the lane. */
 export interface UnseenEgress extends TypeOf<typeof unseenMembers> {}
-export const unseenEgress: Field<UnseenEgress> = named('UnseenEgress', unseenMembers);
+export const unseenEgress = named('UnseenEgress', unseenMembers);
 
-const notRewrittenMembers = object(
+export const notRewritten = namedObject(
+  'NotRewritten',
   'A variable of the agent that the injector did not change, so that calls may bypass its lane.',
   {
     lane: shortText('The id of a lane, or `connect`.'),
@@ -72,8 +59,7 @@ const notRewrittenMembers = object(
     reason: known('Why the variable was not changed.', NOT_REWRITTEN),
   },
 );
-export interface NotRewritten extends TypeOf<typeof notRewrittenMembers> {}
-export const notRewritten: Field<NotRewritten> = named('NotRewritten', notRewrittenMembers);
+export interface NotRewritten extends TypeOf<typeof notRewritten> {}
 
 export const censusMembers = {
   state: oneOf('Whether the sidecar lists the connections of its network namespace.', CENSUS_STATES),
@@ -85,15 +71,14 @@ export interface CensusState extends TypeOf<typeof census> {}
 const newest: Field<readonly UnseenEgress[] | null> = nullable(
   list('The newest first; null: the census does not run.', unseenEgress),
 );
-const found = object('State and findings of the census.', {
+export const censusReport = namedObject('CensusReport', 'State and findings of the census.', {
   ...censusMembers,
   unseenEgress: newest,
   unexplainedOpens: nullable(count('Connections whose address was not seen; null: as above.')),
 });
 
 /** `census` of the reports of a sidecar. */
-export interface CensusReport extends TypeOf<typeof found> {}
-export const censusReport: Field<CensusReport> = named('CensusReport', found);
+export interface CensusReport extends TypeOf<typeof censusReport> {}
 
 /** What the lanes and the census observed. */
 export const egressMembers = {
@@ -109,17 +94,13 @@ export const egressMembers = {
   ),
   neverSeen: count('Declared items that were never seen.'),
   misreported: count('Items whose report by the agent differs from the observation.'),
-  failedOpen: optional(
-    count(
-      'Calls on lanes that passed because the policy engine could not evaluate them, since the sidecar started.',
-    ),
+  'failedOpen?': count(
+    'Calls on lanes that passed because the policy engine could not evaluate them, since the sidecar started.',
   ),
-  unseenEgress: optional(
-    count(
-      'Addresses that no lane, no declared host and no socket of the sidecar explains. Absent without census.',
-    ),
+  'unseenEgress?': count(
+    'Addresses that no lane, no declared host and no socket of the sidecar explains. Absent without census.',
   ),
-  unexplainedOpens: optional(count('Connections whose address was not seen. Absent without census.')),
+  'unexplainedOpens?': count('Connections whose address was not seen. Absent without census.'),
 };
 
 const egressSummary = object('What the egress lanes and the census observed.', egressMembers);
@@ -127,32 +108,31 @@ const egressSummary = object('What the egress lanes and the census observed.', e
 /** What the lanes and the census of one sidecar observed in the last 24 hours, for heartbeats and the AgentObservation. */
 export interface EgressSummary extends TypeOf<typeof egressSummary> {}
 
-const report = object('What lanes and census observed in the last 24 hours; null: the sender has neither.', {
-  ...egressMembers,
-  rowsTotal: optional(count('Number of rows; absent: `rows` has all of them.')),
-  unseenTotal: optional(count('Number of addresses; absent: `unseen` has all of them.')),
-  rows: optional(
-    list(
+export const egressReport = object(
+  'What lanes and census observed in the last 24 hours; null: the sender has neither.',
+  {
+    ...egressMembers,
+    'rowsTotal?': count('Number of rows; absent: `rows` has all of them.'),
+    'unseenTotal?': count('Number of addresses; absent: `unseen` has all of them.'),
+    'rows?': list(
       'The rows of the matrix, contradictions first if there are too many. Absent: not sent, or not kept by the store.',
       matrixRow,
       { max: MAX_REPORT.rows, cut: true },
     ),
-  ),
-  unseen: optional(
-    list('The newest first; absent: no census.', unseenEgress, { max: MAX_REPORT.unseen, cut: true }),
-  ),
-  notRewritten: optional(
-    list('Absent: the injector changed every variable.', notRewritten, {
+    'unseen?': list('The newest first; absent: no census.', unseenEgress, {
+      max: MAX_REPORT.unseen,
+      cut: true,
+    }),
+    'notRewritten?': list('Absent: the injector changed every variable.', notRewritten, {
       max: MAX_REPORT.notRewritten,
       cut: true,
     }),
-  ),
-  census: optional(census),
-});
+    'census?': census,
+  },
+);
 
 /**
  * `egress` of a heartbeat: the summary, and what it sums up. The status of an AgentObservation has only the summary, because it
  * is stored in etcd. A sender of an earlier version sends only the summary.
  */
-export interface EgressReport extends TypeOf<typeof report> {}
-export const egressReport: Field<EgressReport> = report;
+export interface EgressReport extends TypeOf<typeof egressReport> {}

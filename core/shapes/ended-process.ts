@@ -1,5 +1,4 @@
 import { amount, bigCount, utcDay } from './common.ts';
-import { optional, type Field } from './field.ts';
 import { processMembers } from './instance.ts';
 import { list, object, type TypeOf } from './object.ts';
 
@@ -9,27 +8,21 @@ const endedProcess = object('One terminated process.', {
   costUsd: amount('Their cost in US dollars.'),
 });
 export interface EndedProcess extends TypeOf<typeof endedProcess> {}
-const endedProcessField: Field<EndedProcess> = endedProcess;
 
 /** Tokens and cost of one UTC day. */
 export interface DayUse extends Pick<EndedProcess, 'tokens' | 'costUsd'> {}
 
-const endedTodayMembers = object(
+/** Usage on one UTC day by processes that no longer exist. */
+export const departedToday = object(
   'Usage of the current UTC day by terminated instances. Written by the operator when a pod terminates, and by the control plane when a sidecar has restarted.',
   {
     day: utcDay('UTC day (YYYY-MM-DD).'),
     tokens: bigCount('Their tokens.'),
     costUsd: amount('Their cost in US dollars.'),
-    instances: optional(
-      list(
-        'The latest terminated instances with usage, and instances beyond 1,000; at most 150. When an instance reports again, its usage is removed here, so that nothing counts twice.',
-        endedProcessField,
-        { max: 150 },
-      ),
+    'instances?': list(
+      'The latest terminated instances with usage, and instances beyond 1,000; at most 150. When an instance reports again, its usage is removed here, so that nothing counts twice.',
+      endedProcess,
+      { max: 150 },
     ),
   },
 );
-
-/** Usage on one UTC day by processes that no longer exist. */
-export interface EndedToday extends TypeOf<typeof endedTodayMembers> {}
-export const departedToday: Field<EndedToday> = endedTodayMembers;

@@ -71,7 +71,7 @@ const batch = object('Events of one request.', {
     { max: EVENT_BATCH_LIMITS.events },
   ),
   // The name is not checked, so an empty name must not make the batch invalid.
-  agentName: optional(cutText('Recorded, not verified.')),
+  'agentName?': cutText('Recorded, not verified.'),
 });
 export interface EventBatch extends TypeOf<typeof batch> {}
 

@@ -1,11 +1,11 @@
 import { amount, cutText } from './common.ts';
-import { integer, isoTime, known, named, optional, type Field } from './field.ts';
-import { list, object, type TypeOf } from './object.ts';
+import { integer, isoTime, known, optional } from './field.ts';
+import { list, namedObject, object, type TypeOf } from './object.ts';
 import { EVIDENCE_TIERS, ITEM_KINDS } from './values.ts';
 
 const MOST = 1e6;
 
-export const itemMembers = object('One declared item and its best evidence.', {
+export const evidenceItem = namedObject('EvidenceItem', 'One declared item and its best evidence.', {
   kind: known('The kind of the item.', ITEM_KINDS),
   name: cutText(
     'Model id, tool, `<where>.<type>` of a guardrail, service, memory role, MCP server, `maxTokensPerDay`, `datasets`.',
@@ -14,14 +14,13 @@ export const itemMembers = object('One declared item and its best evidence.', {
     'The kind of evidence. probed: a probe of the sidecar. observed: the traffic. proved: a proof record. reported: only the agent reports the item. none: no evidence.',
     EVIDENCE_TIERS,
   ),
-  shownBy: optional(cutText('The evidence. Absent with tier none.')),
-  lastSeen: optional(isoTime('Time of the latest evidence. Absent with tier none.')),
-  contradictedBy: optional(cutText("Why the agent's report of the item does not count.")),
+  'shownBy?': cutText('The evidence. Absent with tier none.'),
+  'lastSeen?': isoTime('Time of the latest evidence. Absent with tier none.'),
+  'contradictedBy?': cutText("Why the agent's report of the item does not count."),
 });
 
 /** One declared item and the best evidence of it. */
-export interface EvidenceItem extends TypeOf<typeof itemMembers> {}
-export const evidenceItem: Field<EvidenceItem> = named('EvidenceItem', itemMembers);
+export interface EvidenceItem extends TypeOf<typeof evidenceItem> {}
 
 /** Numbers of items that the manifest declares. */
 export const evidenceSums = {
@@ -37,12 +36,11 @@ export const evidenceItems = list('The items, the best evidence first.', evidenc
   cut: true,
 });
 
-const report = object('The evidence of the last 24 hours for the declared items.', {
+export const evidenceReport = object('The evidence of the last 24 hours for the declared items.', {
   ...evidenceSums,
   items: evidenceItems,
   shownWithoutLocalProofs,
 });
 
 /** The evidence from the last 24 hours for the items that a manifest declares. */
-export interface EvidenceReport extends TypeOf<typeof report> {}
-export const evidenceReport: Field<EvidenceReport> = report;
+export interface EvidenceReport extends TypeOf<typeof evidenceReport> {}

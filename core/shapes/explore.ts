@@ -1,28 +1,26 @@
 import { amount, count } from './common.ts';
 import { censusReport, matrixRow, notRewritten, type NotRewritten } from './egress.ts';
-import { flag, integer, named, nullable, oneOf, optional, text, type Field } from './field.ts';
+import { flag, integer, nullable, oneOf, text, type Field } from './field.ts';
 import { source } from './gap.ts';
-import { list, object, type TypeOf } from './object.ts';
+import { list, namedObject, object, type TypeOf } from './object.ts';
 
 const reachable = nullable(flag('null: unknown.'));
 const latencyMs = nullable(amount('Milliseconds; null: not measured.'));
 
-const partMembers = object('A declared or reported part of the agent.', {
+export const exploredPart = namedObject('ExploredPart', 'A declared or reported part of the agent.', {
   name: text('Its name.'),
   reachable,
   latencyMs,
 });
-export interface ExploredPart extends TypeOf<typeof partMembers> {}
-export const exploredPart: Field<ExploredPart> = named('ExploredPart', partMembers);
+export interface ExploredPart extends TypeOf<typeof exploredPart> {}
 
-const endpointMembers = object("The response of the agent's own port.", {
+export const exploredEndpoint = namedObject('ExploredEndpoint', "The response of the agent's own port.", {
   path: text('The path that was probed.'),
   status: nullable(integer('null: no HTTP response.', { min: 0 })),
   latencyMs,
-  note: optional(text('Why the declared path was not probed, or why the response is not a capability card.')),
+  'note?': text('Why the declared path was not probed, or why the response is not a capability card.'),
 });
-export interface ExploredEndpoint extends TypeOf<typeof endpointMembers> {}
-export const exploredEndpoint: Field<ExploredEndpoint> = named('ExploredEndpoint', endpointMembers);
+export interface ExploredEndpoint extends TypeOf<typeof exploredEndpoint> {}
 
 const lanes: Field<readonly string[]> = list('Ids of the lanes; empty: no lane.', text('The id of a lane.'));
 const unchanged: Field<readonly NotRewritten[]> = list(
@@ -31,7 +29,7 @@ const unchanged: Field<readonly NotRewritten[]> = list(
 );
 const endpoint = nullable(exploredEndpoint);
 
-const report = object('The parts of the agent and their state.', {
+export const exploreReport = namedObject('ExploreReport', 'The parts of the agent and their state.', {
   source,
   model: object('The declared model.', {
     provider: text('Its provider.'),
@@ -67,19 +65,18 @@ const report = object('The parts of the agent and their state.', {
     lanes,
     notRewritten: unchanged,
     census: censusReport,
-    connect: optional(oneOf('Mode of the CONNECT lane; absent: it is off.', ['log', 'deny'])),
+    'connect?': oneOf('Mode of the CONNECT lane; absent: it is off.', ['log', 'deny']),
   }),
 });
 
 /** `GET /explore`. */
-export interface ExploreReport extends TypeOf<typeof report> {}
-export const exploreReport = named('ExploreReport', report);
+export interface ExploreReport extends TypeOf<typeof exploreReport> {}
 
-const matrix = object(
+export const matrixReport = namedObject(
+  'MatrixReport',
   'What the manifest declares, what the agent reports, and what lanes and census observed.',
   { rows: list('The rows by kind.', matrixRow) },
 );
 
 /** `GET /explore?view=matrix`. */
-export interface MatrixReport extends TypeOf<typeof matrix> {}
-export const matrixReport = named('MatrixReport', matrix);
+export interface MatrixReport extends TypeOf<typeof matrixReport> {}

@@ -205,12 +205,17 @@ export function withDefault<T>(of: Field<T>, fallback: T): Field<T> {
   );
 }
 
+/** A field that parses like another one, with other schemas. */
+export function like<T>(of: Field<T>, returned: Make, accepted = (): JsonSchema => of.schema): Field<T> {
+  return fieldOf<T>((value, path, errors) => of(value, path, errors), accepted, returned);
+}
+
 /** A member that may be absent or null. */
 export function optional<T>(of: Field<T>): OptionalField<T> {
-  const field = fieldOf<T>(
-    (value, path, errors) => of(value, path, errors),
-    () => orNull(of.schema),
+  const field = like(
+    of,
     () => of.returns,
+    () => orNull(of.schema),
   );
   return Object.assign(field, { isOptional: true as const });
 }
@@ -251,11 +256,7 @@ export const NAME: unique symbol = Symbol('name');
 
 /** A field whose returned schema is a component of the OpenAPI documents, with this name. */
 export function named<T>(name: string, of: Field<T>): Field<T> {
-  return fieldOf<T>(
-    (value, path, errors) => of(value, path, errors),
-    () => of.schema,
-    () => ({ ...of.returns, [NAME]: name }),
-  );
+  return like(of, () => ({ ...of.returns, [NAME]: name }));
 }
 
 /** Key of the keywords that a returned schema has only in the CustomResourceDefinition. */
@@ -263,9 +264,8 @@ export const CRD: unique symbol = Symbol('crd');
 
 /** A field with further keywords in the CustomResourceDefinition. undefined: without this keyword. */
 export function inCrd<T>(of: Field<T>, keywords: JsonSchema): Field<T> {
-  return fieldOf<T>(
-    (value, path, errors) => of(value, path, errors),
-    () => of.schema,
-    () => ({ ...of.returns, [CRD]: { ...(of.returns as { [CRD]?: JsonSchema })[CRD], ...keywords } }),
-  );
+  return like(of, () => ({
+    ...of.returns,
+    [CRD]: { ...(of.returns as { [CRD]?: JsonSchema })[CRD], ...keywords },
+  }));
 }

@@ -1,7 +1,7 @@
 import { INVALID } from '../untrusted/fields.ts';
 import { amount, count, cutText } from './common.ts';
-import { isoTime, mapped, named, oneOf, optional, text, withDefault, type Field } from './field.ts';
-import { computed, list, object, type TypeOf } from './object.ts';
+import { isoTime, mapped, oneOf, text, withDefault } from './field.ts';
+import { computed, list, namedObject, object, type TypeOf } from './object.ts';
 import { CATEGORY_SEVERITIES, CHECK_SEVERITIES, type CheckCategory } from './values.ts';
 
 /** The category of a check id, which is its prefix; null: unknown prefix. */
@@ -12,7 +12,7 @@ export function categoryOf(id: string): CheckCategory | null {
   return Object.hasOwn(CATEGORY_SEVERITIES, prefix) ? (prefix as CheckCategory) : null;
 }
 
-export const checkMembers = object('One health check.', {
+export const check = namedObject('Check', 'One health check.', {
   id: cutText(
     '`env:<VAR>`, `model:<provider>/<id>`, `service:<name>`, `tool:<name>`, `memory:<role>`, `mcp:<name>`, `file:<path>`, `secret:<name>`, `tracing:<backend>`, `agent:upstream`.',
   ),
@@ -23,26 +23,24 @@ export const checkMembers = object('One health check.', {
   ),
   status: oneOf('The result; skip means that the check could not run.', ['pass', 'fail', 'skip']),
   severity: withDefault(oneOf('Default: `info`.', CHECK_SEVERITIES), 'info'),
-  latencyMs: optional(amount('Response time in milliseconds.', 1e9)),
-  message: optional(cutText('Why the check failed or was skipped.')),
-  remediation: optional(cutText('What to do about it.')),
+  'latencyMs?': amount('Response time in milliseconds.', 1e9),
+  'message?': cutText('Why the check failed or was skipped.'),
+  'remediation?': cutText('What to do about it.'),
 });
-export interface Check extends TypeOf<typeof checkMembers> {}
-export const check: Field<Check> = named('Check', checkMembers);
+export interface Check extends TypeOf<typeof check> {}
 
 export const checks = list('The checks. A check with an unknown kind of id is dropped.', check, {
   max: 1_000,
   cut: true,
 });
 
-const summaryMembers = object('Number of health checks by result.', {
+export const healthSummary = namedObject('HealthSummary', 'Number of health checks by result.', {
   passed: count('Checks that passed.'),
   failed: count('Checks that failed with severity error.'),
   warnings: count('Checks that failed with a lower severity.'),
   skipped: count('Checks that could not run.'),
 });
-export interface HealthSummary extends TypeOf<typeof summaryMembers> {}
-export const healthSummary: Field<HealthSummary> = named('HealthSummary', summaryMembers);
+export interface HealthSummary extends TypeOf<typeof healthSummary> {}
 
 export const healthStatus = oneOf('Health of the agent.', ['healthy', 'degraded', 'unhealthy']);
 export type HealthStatus = TypeOf<typeof healthStatus>;
@@ -52,7 +50,7 @@ export const reportMembers = {
   timestamp: isoTime('Time of the checks.'),
 };
 
-const report = object('The health report.', {
+export const healthReport = object('The health report.', {
   ...reportMembers,
   status: healthStatus,
   summary: healthSummary,
@@ -60,8 +58,7 @@ const report = object('The health report.', {
 });
 
 /** The HealthReport of the contract. */
-export interface HealthReport extends TypeOf<typeof report> {}
-export const healthReport: Field<HealthReport> = report;
+export interface HealthReport extends TypeOf<typeof healthReport> {}
 
 /** The agent's own report. Its receiver computes the status and the summary. */
 export const ownHealthReport = object('The health report of an agent.', {
@@ -81,7 +78,7 @@ export const sentHealth = object('The health report.', {
     (status): HealthStatus => STATUS[status] ?? (status as HealthStatus),
   ),
   checks,
-  agentName: optional(cutText('The name of the credential is used instead.')),
-  timestamp: optional(isoTime('Time of the checks. Default: `sentAt`, else the time of arrival.')),
-  summary: optional(object('Default: computed from the checks.', summaryMembers.members)),
+  'agentName?': cutText('The name of the credential is used instead.'),
+  'timestamp?': isoTime('Time of the checks. Default: `sentAt`, else the time of arrival.'),
+  'summary?': object('Default: computed from the checks.', healthSummary.members),
 });

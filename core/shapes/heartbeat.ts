@@ -2,7 +2,7 @@ import { auditSummary } from './audit.ts';
 import { amount, count, cutText, score } from './common.ts';
 import { egressReport } from './egress.ts';
 import { evidenceReport } from './evidence.ts';
-import { integer, isoTime, nullable, oneOf, optional, text, withDefault } from './field.ts';
+import { integer, isoTime, nullable, oneOf, text, withDefault } from './field.ts';
 import { sentGap, type GapReport } from './gap.ts';
 import { sentHealth, type HealthReport } from './health.ts';
 import { list, object, type TypeOf } from './object.ts';
@@ -60,8 +60,8 @@ export const heartbeatBody = object('The state of one instance of an agent.', {
   outcomes: nullable(
     object('Cumulative since `startedAt`; null: the sender is not a proxy.', outcomeMembers),
   ),
-  failOpenSeconds: optional(
-    amount('Seconds since `startedAt` in which requests passed because the policy engine was unavailable.'),
+  'failOpenSeconds?': amount(
+    'Seconds since `startedAt` in which requests passed because the policy engine was unavailable.',
   ),
   denials: nullable(
     list(

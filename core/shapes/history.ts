@@ -1,6 +1,6 @@
 import { amount, count, score } from './common.ts';
-import { isoTime, named, nullable, number, oneOf, optional, text, type Field } from './field.ts';
-import { list, object, type TypeOf } from './object.ts';
+import { isoTime, named, nullable, number, oneOf, text, type Field } from './field.ts';
+import { list, namedObject, object, type TypeOf } from './object.ts';
 import { outcomeMembers } from './outcomes.ts';
 import { GRADES, PHASES } from './values.ts';
 
@@ -23,7 +23,7 @@ const range = {
 const heartbeats = count('Number of accepted heartbeats.');
 const OLDEST_FIRST = 'Oldest first. A step without a heartbeat has no point.';
 
-const pointMembers = object('What all instances of an agent did in one step.', {
+export const historyPoint = namedObject('HistoryPoint', 'What all instances of an agent did in one step.', {
   at: isoTime('Start of the UTC hour or day; with step `heartbeat` the time at which it was received.'),
   heartbeats,
   score: score('Score of the agent after the last heartbeat of the step.'),
@@ -33,10 +33,9 @@ const pointMembers = object('What all instances of an agent did in one step.', {
   phase: oneOf('Phase after the last heartbeat of the step.', PHASES),
   ...use,
 });
-export interface HistoryPoint extends TypeOf<typeof pointMembers> {}
-export const historyPoint: Field<HistoryPoint> = named('HistoryPoint', pointMembers);
+export interface HistoryPoint extends TypeOf<typeof historyPoint> {}
 
-const changeMembers = object('A moment at which a value of an agent changed.', {
+export const historyChange = namedObject('HistoryChange', 'A moment at which a value of an agent changed.', {
   at: isoTime('Time of the change.'),
   kind: oneOf(
     'The value: for `manifest` the hash of the newest manifest, for `version` the version of the sidecar.',
@@ -44,12 +43,11 @@ const changeMembers = object('A moment at which a value of an agent changed.', {
   ),
   from: nullable(text('null: there was no value before.')),
   to: nullable(text('null: there is no value any more.')),
-  summary: optional(text('For `manifest`: what changed and its weight, or that it is not known.')),
+  'summary?': text('For `manifest`: what changed and its weight, or that it is not known.'),
 });
-export interface HistoryChange extends TypeOf<typeof changeMembers> {}
-export const historyChange: Field<HistoryChange> = named('HistoryChange', changeMembers);
+export interface HistoryChange extends TypeOf<typeof historyChange> {}
 
-const ofAgent = object('The past of one agent.', {
+export const agentHistory = namedObject('AgentHistory', 'The past of one agent.', {
   agentName: text('Name of the agent.'),
   namespace: text('Namespace of the agent.'),
   step: oneOf('The step of the points.', HISTORY_STEPS),
@@ -58,13 +56,12 @@ const ofAgent = object('The past of one agent.', {
   changes: list('Oldest first.', historyChange),
 });
 /** `GET /api/v1/agents/{name}/history`. */
-export interface AgentHistory extends TypeOf<typeof ofAgent> {}
-export const agentHistory = named('AgentHistory', ofAgent);
+export interface AgentHistory extends TypeOf<typeof agentHistory> {}
 
 const agentsWith = (grade: string): Field<number> =>
   count(`Agents whose last grade in the step is ${grade}.`);
 
-const fleetPointMembers = object('All agents in one hour or day.', {
+export const fleetPoint = namedObject('FleetPoint', 'All agents in one hour or day.', {
   at: isoTime('Start of the UTC hour or day.'),
   agents: count('Number of agents with a heartbeat in the step.'),
   heartbeats,
@@ -81,8 +78,7 @@ const fleetPointMembers = object('All agents in one hour or day.', {
   }),
   ...use,
 });
-export interface FleetPoint extends TypeOf<typeof fleetPointMembers> {}
-export const fleetPoint: Field<FleetPoint> = named('FleetPoint', fleetPointMembers);
+export interface FleetPoint extends TypeOf<typeof fleetPoint> {}
 
 const ofFleet = object('The past of all agents, or of those of one namespace.', {
   namespace: nullable(text('null: all namespaces.')),

@@ -1,14 +1,14 @@
 import { amount, bigCount, count, score, sequence, utcDay } from './common.ts';
 import { evidenceSums } from './evidence.ts';
-import { flag, isoTime, named, oneOf, optional, text, type Field } from './field.ts';
-import { list, object, type TypeOf } from './object.ts';
+import { flag, isoTime, named, oneOf, text } from './field.ts';
+import { list, namedObject, object, type TypeOf } from './object.ts';
 import { outcomeMembers } from './outcomes.ts';
 import { PHASES } from './values.ts';
 
 /** The process that sends the heartbeats of an instance. */
 export const processMembers = {
   name: text("The pod's name, or the instance name of a remote agent."),
-  uid: optional(text('uid of the pod.')),
+  'uid?': text('uid of the pod.'),
   startedAt: isoTime('When its sidecar or reporter started.'),
 };
 
@@ -26,27 +26,24 @@ const dayUse = {
 
 const seq = sequence('Sequence number of its last heartbeat since startedAt.');
 
-export const outcomes = named(
+export const outcomes = namedObject(
   'OutcomeCounts',
-  object(
-    'Requests by policy result since the start of each sidecar, over all reporting instances.',
-    outcomeMembers,
-  ),
+  'Requests by policy result since the start of each sidecar, over all reporting instances.',
+  outcomeMembers,
 );
 
 export const modelCheck = oneOf('The result of the model check.', ['pass', 'fail', 'skip']);
 
-const brief = object('One unlisted instance.', {
+export const briefInstance = object('One unlisted instance.', {
   ...processMembers,
   seq,
   ...heard,
   ...dayUse,
-  outcomes: optional(outcomes),
+  'outcomes?': outcomes,
 });
 
 /** The counters of an instance. */
-export interface BriefInstance extends TypeOf<typeof brief> {}
-export const briefInstance: Field<BriefInstance> = brief;
+export interface BriefInstance extends TypeOf<typeof briefInstance> {}
 
 const evidence = object(
   'Its evidence without the items. Absent if its sender has no evidence, such as a sidecar of 0.1.0.',
@@ -54,8 +51,8 @@ const evidence = object(
     shown: evidenceSums.shown,
     declared: count('Items that its manifest declares.'),
     reported: evidenceSums.reported,
-    shownWithoutLocalProofs: optional(
-      amount('shown without local proofs, which decides Compliant. Absent if no local proof counts.'),
+    'shownWithoutLocalProofs?': amount(
+      'shown without local proofs, which decides Compliant. Absent if no local proof counts.',
     ),
     notShown: list('The first five items without evidence.', text('Kind and name of an item.'), { max: 5 }),
   },
@@ -69,47 +66,43 @@ const members = object('One pod or remote process that reports for this agent.',
   seq,
   phase: oneOf('Its phase from its own checks.', PHASES),
   score: score('Its score.'),
-  scoreWithoutLocalProofs: optional(
-    score(
-      'Its score without local proofs, which decides Compliant. Absent if no local proof counts in the score.',
-    ),
+  'scoreWithoutLocalProofs?': score(
+    'Its score without local proofs, which decides Compliant. Absent if no local proof counts in the score.',
   ),
-  localProofsUnknown: optional(
-    oneOf('True if its sidecar (0.1.0) does not report whether local proofs count in its score.', [true]),
+  'localProofsUnknown?': oneOf(
+    'True if its sidecar (0.1.0) does not report whether local proofs count in its score.',
+    [true],
   ),
   ...heard,
-  sidecarVersion: optional(text('Version of its sidecar.')),
-  manifestHash: optional(text('Hash of its manifest. Absent if its sender reports none.')),
+  'sidecarVersion?': text('Version of its sidecar.'),
+  'manifestHash?': text('Hash of its manifest. Absent if its sender reports none.'),
   ...dayUse,
   violations: count(
     'Distinct reasons of policy denials between its last two heartbeats or in its last gap report.',
   ),
   criticalIssues: count('Critical issues in its last gap report.'),
-  evidence: optional<InstanceEvidence>(evidence),
-  audit: optional(
-    object('Its scores of the compliance rules. Absent if its sender has no scores.', {
-      declared: score('Declared score.'),
-      proved: score('Proved score.'),
-    }),
+  'evidence?': evidence,
+  'audit?': object('Its scores of the compliance rules. Absent if its sender has no scores.', {
+    declared: score('Declared score.'),
+    proved: score('Proved score.'),
+  }),
+  'nothingDeclared?': oneOf(
+    'True if its requests use tools, and its manifest declares no tool and no guardrail, and the agent has no proof of the control plane.',
+    [true],
   ),
-  nothingDeclared: optional(
-    oneOf(
-      'True if its requests use tools, and its manifest declares no tool and no guardrail, and the agent has no proof of the control plane.',
-      [true],
-    ),
-  ),
-  reporterInvalid: optional(oneOf('True if its last gap report has the issue reporter.invalid.', [true])),
-  agentReachable: optional(
-    flag("Whether the sidecar can connect to the agent's port. Absent while unknown."),
-  ),
-  modelStatus: optional(modelCheck),
-  policyState: optional(
-    oneOf('The last response of its policy engine.', ['none', 'unreachable', 'not-loaded', 'answered']),
-  ),
-  outcomes: optional(outcomes),
+  'reporterInvalid?': oneOf('True if its last gap report has the issue reporter.invalid.', [true]),
+  'agentReachable?': flag("Whether the sidecar can connect to the agent's port. Absent while unknown."),
+  'modelStatus?': modelCheck,
+  'policyState?': oneOf('The last response of its policy engine.', [
+    'none',
+    'unreachable',
+    'not-loaded',
+    'answered',
+  ]),
+  'outcomes?': outcomes,
   deniedInWindow: count('Requests that the policy denied between its last two heartbeats.'),
 });
 
 /** The state of one instance. */
 export interface InstanceStatus extends TypeOf<typeof members> {}
-export const instanceStatus: Field<InstanceStatus> = named('InstanceStatus', members);
+export const instanceStatus = named('InstanceStatus', members);

@@ -1,5 +1,5 @@
 import { cutText } from './common.ts';
-import { integer, isoTime, oneOf, optional, text, type Field } from './field.ts';
+import { integer, isoTime, oneOf, text, type Field } from './field.ts';
 import { object, type TypeOf } from './object.ts';
 import { DRIFT_SEVERITIES } from './values.ts';
 
@@ -9,15 +9,14 @@ const members = object(
     at: isoTime('When the first instance with the new manifest reported.'),
     from: text('Hash of the manifest before.'),
     to: text('Hash of the newest manifest.'),
-    severity: optional(
-      oneOf(
-        'The highest severity of the differences, as `platform diff` has it. Absent: what changed is not known.',
-        DRIFT_SEVERITIES,
-      ),
+    'severity?': oneOf(
+      'The highest severity of the differences, as `platform diff` has it. Absent: what changed is not known.',
+      DRIFT_SEVERITIES,
     ),
-    scoreChange: optional(
-      integer('Points of all differences. Absent: what changed is not known.', { min: -100, max: 0 }),
-    ),
+    'scoreChange?': integer('Points of all differences. Absent: what changed is not known.', {
+      min: -100,
+      max: 0,
+    }),
     summary: cutText('What changed, the heaviest difference first, or that it is not known.'),
   },
 );

@@ -1,13 +1,21 @@
 import { fail, INVALID, isRecord, own, type FieldError } from '../untrusted/fields.ts';
 import type { JsonSchema } from '../untrusted/json-schema.ts';
-import { fieldOf, optional, type Field, type OptionalField } from './field.ts';
+import { CRD, fieldOf, named, optional, type Field, type OptionalField } from './field.ts';
 
 /** A member that is not read: its value follows from the members that are. */
 export interface ComputedField<T> extends Field<T> {
   readonly from: (members: never) => T | typeof INVALID;
 }
 
+/** Members by name. One whose name ends in `?` may be absent or null. */
 export type Members = Readonly<Record<string, Field<unknown>>>;
+
+/** The members by their plain names. */
+type Plain<M> = {
+  [K in keyof M as K extends `${infer Name}?` ? Name : K]: K extends `${string}?`
+    ? OptionalField<TypeOf<M[K]>>
+    : M[K];
+};
 
 /** The type of the values of a field. */
 export type TypeOf<F> = F extends Field<infer T> ? T : never;
@@ -32,7 +40,12 @@ const isComputed = (field: Field<unknown>): field is ComputedField<unknown> => '
  * An object with these members. Unknown members are ignored, because a newer sender may send more. Only own members are read,
  * so that a key such as `__proto__` is just an unknown key.
  */
-export function object<M extends Members>(description: string, members: M): ObjectField<M> {
+export function object<M extends Members>(description: string, marked: M): ObjectField<Plain<M>> {
+  const members = Object.fromEntries(
+    Object.entries(marked).map(([name, field]) =>
+      name.endsWith('?') ? [name.slice(0, -1), optional(field)] : [name, field],
+    ),
+  );
   const rows = Object.entries(members).map(([key, field]) => ({
     ...{ key, field, isOptional: isOptional(field), from: isComputed(field) ? field.from : null },
   }));
@@ -58,11 +71,21 @@ export function object<M extends Members>(description: string, members: M): Obje
     return result;
   };
   const field = fieldOf(
-    parse as Field<ObjectOf<M>>,
+    parse as Field<ObjectOf<Plain<M>>>,
     () => acceptedObject(description, members),
     () => returnedObject(description, members),
   );
-  return Object.assign(field, { members });
+  return Object.assign(field, { members: members as Plain<M> });
+}
+
+/** An object whose returned schema is a component of the OpenAPI documents, with this name. */
+export function namedObject<M extends Members>(
+  name: string,
+  description: string,
+  members: M,
+): ObjectField<Plain<M>> {
+  const of = object(description, members);
+  return Object.assign(named(name, of), { members: of.members });
 }
 
 function acceptedObject(description: string, members: Members): JsonSchema {
@@ -107,14 +130,16 @@ export function partial<M extends Members>(members: M): { [K in keyof M]: Option
 
 /**
  * A list of at most `max` entries. A longer list is an error; with `cut` the rest is dropped. Entries that only a newer version
- * knows are dropped as well. Without limits: only for lists that are returned.
+ * knows are dropped as well. Without limits: only for lists that are returned. `key`: the member that tells the entries apart, of a
+ * list whose entries several clients write.
  */
 export function list<T>(
   description: string,
   of: Field<T>,
-  { max = Infinity, cut = false }: { max?: number; cut?: boolean } = {},
+  { max = Infinity, cut = false, key }: { max?: number; cut?: boolean; key?: string } = {},
 ): Field<T[]> {
   const limit = max === Infinity ? {} : { maxItems: max };
+  const keyed = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] };
   return fieldOf(
     (value, path, errors) => {
       if (!Array.isArray(value)) return fail(errors, path, 'must be a list');
@@ -128,7 +153,7 @@ export function list<T>(
       return errors.length > found ? INVALID : kept;
     },
     () => ({ description, type: 'array', items: of.schema, ...(!cut && limit) }),
-    () => ({ description, type: 'array', items: of.returns, ...limit }),
+    () => ({ description, type: 'array', items: of.returns, ...limit, ...(key && { [CRD]: keyed }) }),
   );
 }
 

@@ -11,7 +11,5 @@ export const outcomeMembers = {
 };
 
 export type OutcomeCounts = ObjectOf<typeof outcomeMembers>;
-export const outcomeCounts = named(
-  'OutcomeCounts',
-  object('Requests by the result of the policy.', outcomeMembers),
-);
+const members = object('Requests by the result of the policy.', outcomeMembers);
+export const outcomeCounts = named('OutcomeCounts', members);

@@ -1,6 +1,6 @@
 import { fail } from '../untrusted/fields.ts';
 import { DNS_LABEL } from './common.ts';
-import { fieldOf, isoTime, matching, named, oneOf, optional, text, type Field } from './field.ts';
+import { fieldOf, isoTime, matching, named, oneOf, text, type Field } from './field.ts';
 import { object } from './object.ts';
 import { RUNTIMES } from './values.ts';
 
@@ -25,15 +25,13 @@ export const registrationBody = object('An agent outside of the cluster.', {
     wanted: 'a DNS label: 1 to 63 characters of a-z, 0-9 and "-"',
   }),
   runtime: oneOf('Where the agent runs.', RUNTIMES),
-  manifest: optional(manifestText),
+  'manifest?': manifestText,
 });
 
 /** The response to a registration. */
-export const agentKey = named(
-  'AgentKey',
-  object('The key of a registered agent. It is not stored and cannot be read again.', {
-    agentId: text('Id of the agent.', { max: 100 }),
-    apiKey: text('The key.', { max: 16_384 }),
-    expiresAt: isoTime('The key is not valid after this time.'),
-  }),
-);
+const members = object('The key of a registered agent. It is not stored and cannot be read again.', {
+  agentId: text('Id of the agent.', { max: 100 }),
+  apiKey: text('The key.', { max: 16_384 }),
+  expiresAt: isoTime('The key is not valid after this time.'),
+});
+export const agentKey = named('AgentKey', members);

@@ -1,5 +1,5 @@
 import { count } from './common.ts';
-import { named, optional, text, type Field } from './field.ts';
+import { named, text, type Field } from './field.ts';
 import type { REQUESTED_MODEL } from './hidden-members.ts';
 import { either, list, object, type ObjectOf, type TypeOf } from './object.ts';
 import { modelMembers } from './usage.ts';
@@ -19,8 +19,8 @@ const calls: Field<readonly ModelCall[]> = list('Present if there are several ca
 
 const responseUsage = object('Sum over the calls of the response.', {
   ...callMembers.members,
-  calls: optional(calls),
-  callsWithoutUsage: optional(count('Number of calls without usage; absent: there are none.')),
+  'calls?': calls,
+  'callsWithoutUsage?': count('Number of calls without usage; absent: there are none.'),
 });
 
 /** Usage of one response, summed over its calls. */

@@ -2,10 +2,10 @@ import { auditMembers } from './audit.ts';
 import { count, score } from './common.ts';
 import { egressReport } from './egress.ts';
 import { evidenceItems, evidenceSums, shownWithoutLocalProofs } from './evidence.ts';
-import { isoTime, named, nullable, optional, text } from './field.ts';
+import { isoTime, named, nullable, text } from './field.ts';
 import { grade, issues, source } from './gap.ts';
 import { checks, healthStatus, healthSummary, reportMembers } from './health.ts';
-import { object, type ObjectOf, type TypeOf } from './object.ts';
+import { namedObject, object, type ObjectOf, type TypeOf } from './object.ts';
 import { usageMembers } from './usage.ts';
 
 const receipt = {
@@ -21,7 +21,7 @@ const gap = object('The last gap report of an instance. null: not reported, or n
   grade,
   source: nullable(source),
   issues: nullable(issues),
-  issuesTotal: optional(count('Only if `issues` was truncated.')),
+  'issuesTotal?': count('Only if `issues` was truncated.'),
   evidence: nullable(
     object('The evidence of the last 24 hours for the declared items.', {
       ...evidenceSums,
@@ -56,10 +56,10 @@ export interface StoredHealth extends TypeOf<typeof health> {}
 export const storedHealth = named('StoredHealthReport', health);
 
 /** `GET /api/v1/agents/{name}/usage`. */
-export const storedUsage = named(
-  'StoredUsage',
-  object('The usage window of the last heartbeat.', { ...usageMembers, ...receipt }),
-);
+export const storedUsage = namedObject('StoredUsage', 'The usage window of the last heartbeat.', {
+  ...usageMembers,
+  ...receipt,
+});
 
 const egress = object('What lanes and census of an instance observed, as its last heartbeat has it.', {
   egress: nullable(egressReport),

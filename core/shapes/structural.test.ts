@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JsonSchema } from '../untrusted/json-schema.ts';
-import { bigCount, keyedBy, sequence, utcDay } from './common.ts';
+import { bigCount, sequence, utcDay } from './common.ts';
 import { flag, inCrd, named, nullable, oneOf, optional, text, withDefault, type Field } from './field.ts';
 import { list, object, variants } from './object.ts';
 import { structural } from './structural.ts';
@@ -16,7 +16,7 @@ describe('structural', () => {
       tokens: optional(bigCount('Tokens.')),
       seq: optional(sequence('Number.')),
       day: optional(utcDay('Day.')),
-      parts: inCrd(list('Parts.', part, { max: 3 }), keyedBy('id')),
+      parts: list('Parts.', part, { max: 3, key: 'id' }),
       names: optional(list('Names.', text('A name.'), { max: 2, cut: true })),
     });
     const ruled = inCrd(inCrd(field, { default: { state: 'on' } }), { 'x-kubernetes-validations': [] });

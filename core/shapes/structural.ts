@@ -42,7 +42,7 @@ export function structural(returns: JsonSchema, path = ''): JsonSchema {
   };
 }
 
-/** A list is replaced as a whole, unless `keyedBy` says otherwise. */
+/** A list is replaced as a whole, unless it has a `key`. */
 const ATOMIC = { 'x-kubernetes-list-type': 'atomic' };
 
 const structuralMembers = (members: Readonly<Record<string, unknown>>, path: string): JsonSchema =>
