@@ -13,8 +13,6 @@ export function addTokens(sum: TokenCounts, more: TokenCounts): void {
 
 /** The members that contain the token counts in one protocol. */
 interface Vocabulary {
-  /** Protocols and libraries that use it. */
-  usedBy: string;
   prompt: string;
   /** Prompt tokens that are not included in `prompt`. */
   morePrompt?: readonly string[];
@@ -24,38 +22,29 @@ interface Vocabulary {
   total?: string;
 }
 
-/** Also in the table of docs/sidecar.md. */
-export const VOCABULARIES: readonly Vocabulary[] = [
+/** The protocols and libraries that use each are also in the table of docs/sidecar.md. */
+const VOCABULARIES: readonly Vocabulary[] = [
+  // OpenAI chat completions and embeddings, LiteLLM, CrewAI, AutoGen, Groq, Mistral
+  { prompt: 'prompt_tokens', completion: 'completion_tokens', total: 'total_tokens' },
+  // OpenAI Responses, OpenAI Agents, Anthropic, LangChain usage_metadata, pydantic-ai, smolagents, Cohere
   {
-    usedBy: 'OpenAI chat completions and embeddings, LiteLLM, CrewAI, AutoGen, Groq, Mistral',
-    prompt: 'prompt_tokens',
-    completion: 'completion_tokens',
-    total: 'total_tokens',
-  },
-  {
-    usedBy:
-      'OpenAI Responses, OpenAI Agents, Anthropic, LangChain usage_metadata, pydantic-ai, smolagents, Cohere',
     prompt: 'input_tokens',
     // Only Anthropic, which counts cached tokens separately.
     morePrompt: ['cache_creation_input_tokens', 'cache_read_input_tokens'],
     completion: 'output_tokens',
     total: 'total_tokens',
   },
+  // AI SDK 5 and later, Mastra, Bedrock Converse, Strands, Claude Agent SDK (modelUsage)
   {
-    usedBy: 'AI SDK 5 and later, Mastra, Bedrock Converse, Strands, Claude Agent SDK (modelUsage)',
     prompt: 'inputTokens',
     morePrompt: ['cacheCreationInputTokens', 'cacheWriteInputTokens', 'cacheReadInputTokens'],
     completion: 'outputTokens',
     total: 'totalTokens',
   },
+  // AI SDK 4, the reporter
+  { prompt: 'promptTokens', completion: 'completionTokens', total: 'totalTokens' },
+  // Gemini, Vertex
   {
-    usedBy: 'AI SDK 4, the reporter',
-    prompt: 'promptTokens',
-    completion: 'completionTokens',
-    total: 'totalTokens',
-  },
-  {
-    usedBy: 'Gemini, Vertex',
     prompt: 'promptTokenCount',
     morePrompt: ['toolUsePromptTokenCount'],
     completion: 'candidatesTokenCount',
@@ -63,42 +52,32 @@ export const VOCABULARIES: readonly Vocabulary[] = [
     moreCompletion: ['thoughtsTokenCount', 'responseTokenCount'],
     total: 'totalTokenCount',
   },
+  // Gemini in Python, Agent Development Kit
   {
-    usedBy: 'Gemini in Python, Agent Development Kit',
     prompt: 'prompt_token_count',
     morePrompt: ['tool_use_prompt_token_count'],
     completion: 'candidates_token_count',
     moreCompletion: ['thoughts_token_count', 'response_token_count'],
     total: 'total_token_count',
   },
+  // Gemini Interactions
   {
-    usedBy: 'Gemini Interactions',
     prompt: 'total_input_tokens',
     morePrompt: ['total_tool_use_tokens'],
     completion: 'total_output_tokens',
     moreCompletion: ['total_thought_tokens'],
     total: 'total_tokens',
   },
-  {
-    usedBy: 'Microsoft.Extensions.AI',
-    prompt: 'inputTokenCount',
-    completion: 'outputTokenCount',
-    total: 'totalTokenCount',
-  },
-  {
-    usedBy: 'Microsoft Agent Framework in Python',
-    prompt: 'input_token_count',
-    completion: 'output_token_count',
-    total: 'total_token_count',
-  },
-  {
-    usedBy: 'Semantic Kernel in .NET',
-    prompt: 'InputTokenCount',
-    completion: 'OutputTokenCount',
-    total: 'TotalTokenCount',
-  },
-  { usedBy: 'Ollama', prompt: 'prompt_eval_count', completion: 'eval_count' },
-  { usedBy: 'llama.cpp without OpenAI', prompt: 'tokens_evaluated', completion: 'tokens_predicted' },
+  // Microsoft.Extensions.AI
+  { prompt: 'inputTokenCount', completion: 'outputTokenCount', total: 'totalTokenCount' },
+  // Microsoft Agent Framework in Python
+  { prompt: 'input_token_count', completion: 'output_token_count', total: 'total_token_count' },
+  // Semantic Kernel in .NET
+  { prompt: 'InputTokenCount', completion: 'OutputTokenCount', total: 'TotalTokenCount' },
+  // Ollama
+  { prompt: 'prompt_eval_count', completion: 'eval_count' },
+  // llama.cpp without OpenAI
+  { prompt: 'tokens_evaluated', completion: 'tokens_predicted' },
 ];
 
 /** Names of the members in all protocols. A function, so that bundles without it do not contain the vocabularies. */

@@ -4,59 +4,31 @@ type Kind = 'text' | 'list' | 'record' | 'flag';
 
 /** The members that every complete response of a protocol has, also one without usage. */
 interface Shape {
-  protocol: string;
   fixed?: Readonly<Record<string, string>>;
   members: Readonly<Record<string, Kind>>;
 }
 
 const SHAPES: readonly Shape[] = [
-  {
-    protocol: 'OpenAI chat completions',
-    fixed: { object: 'chat.completion' },
+  // OpenAI chat completions, whole and streamed, and completions
+  ...['chat.completion', 'chat.completion.chunk', 'text_completion'].map((kind): Shape => ({
+    fixed: { object: kind },
     members: { id: 'text', model: 'text', choices: 'list' },
-  },
-  {
-    protocol: 'OpenAI chat completions, streamed',
-    fixed: { object: 'chat.completion.chunk' },
-    members: { id: 'text', model: 'text', choices: 'list' },
-  },
-  {
-    protocol: 'OpenAI completions',
-    fixed: { object: 'text_completion' },
-    members: { id: 'text', model: 'text', choices: 'list' },
-  },
-  {
-    protocol: 'OpenAI Responses',
-    fixed: { object: 'response' },
-    members: { id: 'text', model: 'text', status: 'text', output: 'list' },
-  },
-  {
-    protocol: 'OpenAI embeddings',
-    fixed: { object: 'list' },
-    members: { model: 'text', data: 'list', usage: 'record' },
-  },
-  {
-    protocol: 'Anthropic messages',
-    fixed: { type: 'message', role: 'assistant' },
-    members: { id: 'text', model: 'text', content: 'list' },
-  },
-  { protocol: 'Gemini', members: { candidates: 'list', modelVersion: 'text' } },
-  {
-    protocol: 'Ollama chat',
-    members: { model: 'text', created_at: 'text', message: 'record', done: 'flag' },
-  },
-  {
-    protocol: 'Ollama generate',
-    members: { model: 'text', created_at: 'text', response: 'text', done: 'flag' },
-  },
-  {
-    protocol: 'Cohere chat',
-    members: { id: 'text', message: 'record', finish_reason: 'text', usage: 'record' },
-  },
-  {
-    protocol: 'Bedrock Converse',
-    members: { output: 'record', stopReason: 'text', usage: 'record', metrics: 'record' },
-  },
+  })),
+  // OpenAI Responses
+  { fixed: { object: 'response' }, members: { id: 'text', model: 'text', status: 'text', output: 'list' } },
+  // OpenAI embeddings
+  { fixed: { object: 'list' }, members: { model: 'text', data: 'list', usage: 'record' } },
+  // Anthropic messages
+  { fixed: { type: 'message', role: 'assistant' }, members: { id: 'text', model: 'text', content: 'list' } },
+  // Gemini
+  { members: { candidates: 'list', modelVersion: 'text' } },
+  // Ollama chat, and generate
+  { members: { model: 'text', created_at: 'text', message: 'record', done: 'flag' } },
+  { members: { model: 'text', created_at: 'text', response: 'text', done: 'flag' } },
+  // Cohere chat
+  { members: { id: 'text', message: 'record', finish_reason: 'text', usage: 'record' } },
+  // Bedrock Converse
+  { members: { output: 'record', stopReason: 'text', usage: 'record', metrics: 'record' } },
 ];
 
 const ENTRIES = SHAPES.map(({ fixed = {}, members }) => ({
