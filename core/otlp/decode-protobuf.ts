@@ -180,33 +180,15 @@ class Decoder {
   }
 
   #read(reader: ProtobufReader, span: OtlpSpan, attributes: Map<string, AttributeValue>): void {
-    switch (reader.field) {
-      case 1:
-        span.traceId = idOf(reader, 16, 'trace_id');
-        break;
-      case 2:
-        span.spanId = idOf(reader, 8, 'span_id');
-        break;
-      case 4:
-        span.parentId = reader.at === reader.value ? '' : idOf(reader, 8, 'parent_span_id');
-        break;
-      case 5:
-        span.name = cut(reader.text(MAX_TEXT_BYTES, 'name'), MAX_TEXT);
-        break;
-      case 7:
-        span.startMs = reader.milliseconds;
-        break;
-      case 8:
-        span.endMs = reader.milliseconds;
-        break;
-      case 9:
-        this.#attribute(reader.range, attributes);
-        break;
-      case 15:
-        span.isError = this.#isError(reader.range);
-        break;
-      default:
-    }
+    const { field } = reader;
+    if (field === 1) span.traceId = idOf(reader, 16, 'trace_id');
+    else if (field === 2) span.spanId = idOf(reader, 8, 'span_id');
+    else if (field === 4) span.parentId = reader.at === reader.value ? '' : idOf(reader, 8, 'parent_span_id');
+    else if (field === 5) span.name = cut(reader.text(MAX_TEXT_BYTES, 'name'), MAX_TEXT);
+    else if (field === 7) span.startMs = reader.milliseconds;
+    else if (field === 8) span.endMs = reader.milliseconds;
+    else if (field === 9) this.#attribute(reader.range, attributes);
+    else if (field === 15) span.isError = this.#isError(reader.range);
   }
 
   #isError(status: Range): boolean {

@@ -17,7 +17,6 @@ const NAMES: Readonly<Record<WireType, string>> = {
 const FROM_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** For texts that may be cut in the middle of a character. */
 const FROM_CUT_UTF8 = new TextDecoder('utf-8', { ignoreBOM: true });
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 const MAX_VARINT_BYTES = 10;
 
 /** A range of the request's bytes. */
@@ -98,9 +97,7 @@ export class ProtobufReader {
   }
 
   get hex(): string {
-    let text = '';
-    for (let at = this.value; at < this.at; at += 1) text += HEX[this.#bytes[at] ?? 0];
-    return text;
+    return Buffer.from(this.#bytes.subarray(this.value, this.at)).toString('hex');
   }
 
   /** The current bytes as text, at most `maxBytes` of them. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { REQUESTED_ID } from '../shapes/hidden-members.ts';
 import type { AttributeValue, OtlpSpan } from './span.ts';
 import { evidenceOf } from './span-evidence.ts';
-import { attributesOf, FIELD_ROWS, KIND_ROWS, WANTED_ATTRIBUTES, type SpanKind } from './vocabulary.ts';
+import { ATTRIBUTES, FIELDS, KINDS, WANTED_ATTRIBUTES, type SpanField, type SpanKind } from './vocabulary.ts';
 
 function spanOf(attributes: Record<string, AttributeValue>, more: Partial<OtlpSpan> = {}): OtlpSpan {
   return {
@@ -24,7 +24,10 @@ const KIND_ATTRIBUTE: Record<SpanKind, Record<string, string>> = {
 };
 
 describe('the kind of a span', () => {
-  test.each(KIND_ROWS)('$attribute = $value: $kind ($usedBy)', ({ attribute, value, kind }) => {
+  const rows = Object.entries(KINDS).flatMap(([attribute, kinds]) =>
+    Object.entries(kinds).map(([value, kind]) => [attribute, value, kind] as const),
+  );
+  test.each(rows)('%s = %s: %s', (attribute, value, kind) => {
     expect(evidenceOf(spanOf({ [attribute]: value }))?.kind).toBe(kind);
   });
 
@@ -97,13 +100,16 @@ describe('each attribute', () => {
     guardrailName: { guardrailType: 'pii', invoked: true },
     agentName: { agentName: 'shop', event: null },
   };
-  test.each(FIELD_ROWS)('$attribute: $field ($usedBy)', ({ field, attribute }) => {
+  const rows = Object.entries(FIELDS).flatMap(([field, attributes]) =>
+    Object.entries(attributes).map(([attribute, usedBy]) => [attribute, field as SpanField, usedBy] as const),
+  );
+  test.each(rows)('%s: %s (%s)', (attribute, field) => {
     expect(read[field]?.(attribute)).toMatchObject(wanted[field] ?? {});
     expect(WANTED_ATTRIBUTES.has(attribute)).toBe(true);
   });
 
   test('counts by its place in the table', () => {
-    const models = Object.fromEntries(attributesOf('model').map((name) => [name, name]));
+    const models = Object.fromEntries(ATTRIBUTES.model.map((name) => [name, name]));
     expect(eventOf({ ...KIND_ATTRIBUTE.model, ...models })).toMatchObject({
       modelId: 'gen_ai.response.model',
     });

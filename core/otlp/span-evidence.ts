@@ -3,7 +3,7 @@ import type { BehavioralEvent } from '../shapes/events.ts';
 import { MAX_TOKENS } from '../shapes/tokens.ts';
 import type { AttributeValue, OtlpSpan } from './span.ts';
 import { usageDetailsOf } from './usage-details.ts';
-import { attributesOf, KIND_ROWS, type SpanField, type SpanKind } from './vocabulary.ts';
+import { ATTRIBUTES, KINDS, type SpanField, type SpanKind } from './vocabulary.ts';
 
 /** The evidence in one span. */
 export interface SpanEvidence {
@@ -18,26 +18,6 @@ export interface SpanEvidence {
   hasUsage: boolean;
   agentName: string | null;
 }
-
-const ATTRIBUTES = {
-  model: attributesOf('model'),
-  requestedModel: attributesOf('requestedModel'),
-  promptTokens: attributesOf('promptTokens'),
-  completionTokens: attributesOf('completionTokens'),
-  totalTokens: attributesOf('totalTokens'),
-  usageDetails: attributesOf('usageDetails'),
-  callId: attributesOf('callId'),
-  toolName: attributesOf('toolName'),
-  guardrailName: attributesOf('guardrailName'),
-  agentName: attributesOf('agentName'),
-  level: attributesOf('level'),
-  logfireType: attributesOf('logfireType'),
-} satisfies Record<SpanField, string[]>;
-
-const KIND_OF: ReadonlyMap<string, SpanKind> = new Map(
-  KIND_ROWS.map(({ attribute, value, kind }) => [`${attribute}=${value}`, kind]),
-);
-const KIND_ATTRIBUTES: readonly string[] = [...new Set(KIND_ROWS.map(({ attribute }) => attribute))];
 
 /** Semantic conventions put the name of a tool or an agent after the operation in the name of the span. */
 const OPERATION = /^(execute_tool|invoke_agent)\s+/;
@@ -80,9 +60,9 @@ export function evidenceOf(span: OtlpSpan): SpanEvidence | null {
 }
 
 function kindOf(attributes: OtlpSpan['attributes']): SpanKind | null {
-  for (const attribute of KIND_ATTRIBUTES) {
+  for (const [attribute, kinds] of Object.entries(KINDS)) {
     const value = attributes.get(attribute);
-    const kind = typeof value === 'string' ? KIND_OF.get(`${attribute}=${value}`) : undefined;
+    const kind = typeof value === 'string' && Object.hasOwn(kinds, value) ? kinds[value] : undefined;
     if (kind !== undefined) return kind;
   }
   return null;
