@@ -1,21 +1,5 @@
 /** Keywords that cannot follow a dot in Rego. `opa fmt` quotes these and no other identifiers. */
-const KEYWORDS = new Set([
-  'as',
-  'contains',
-  'default',
-  'else',
-  'every',
-  'false',
-  'if',
-  'import',
-  'in',
-  'not',
-  'null',
-  'package',
-  'some',
-  'true',
-  'with',
-]);
+const KEYWORD = /^(?:as|contains|default|else|every|false|if|import|in|not|null|package|some|true|with)$/;
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -33,7 +17,7 @@ export function packageSegmentOf(agentName: string): string {
 /** `platform.agent.<name>`, quoted if the name is not a valid Rego identifier: `platform.agent["3d_agent"]`. */
 export function packageOf(agentName: string): string {
   const segment = packageSegmentOf(agentName);
-  return IDENTIFIER.test(segment) && !KEYWORDS.has(segment)
+  return IDENTIFIER.test(segment) && !KEYWORD.test(segment)
     ? `platform.agent.${segment}`
     : `platform.agent[${JSON.stringify(segment)}]`;
 }

@@ -21,24 +21,7 @@ export type EgressReason =
   | 'tool_not_declared';
 
 /** The values that the rules compare facts with: computed once from the manifest, the same for every engine. */
-export interface PolicyConfig {
-  toxicityThreshold?: number;
-  maxMonthlyUSD?: number;
-  /** `maxMonthlyUSD / 30`, computed here so that engines cannot differ in rounding. */
-  maxDailyUSD?: number;
-  maxTokensPerDay?: number;
-  ttlSeconds?: number;
-  destructiveTools?: readonly string[];
-  /** The members below are only for the egress rules. Names that models may be requested by. */
-  models?: readonly string[];
-  tools?: readonly string[];
-  /** Starts of names of tools. */
-  toolPrefixes?: readonly string[];
-  hosts?: readonly string[];
-  /** Ends of names of hosts, with the dot. */
-  domains?: readonly string[];
-  constrainedTools?: readonly string[];
-}
+export type PolicyConfig = Readonly<Record<string, number | readonly string[]>>;
 
 /** One row of a table of rules. */
 export interface PolicyRule<Reason extends string = DenialReason> {

@@ -78,6 +78,7 @@ export const POLICY_RULES: readonly PolicyRule[] = [
     bind: ({ spec }) => {
       const maxMonthlyUSD = spec.model.costControls?.maxMonthlyUSD;
       if (maxMonthlyUSD === undefined) return null;
+      // Computed here, so that engines cannot differ in rounding.
       const maxDailyUSD = maxMonthlyUSD / 30;
       return {
         config: { maxMonthlyUSD, maxDailyUSD },

@@ -159,10 +159,16 @@ export function manifests(
     .map(({ manifest }) => manifest);
 }
 
+/** The numbers of the policy data. */
+const limitsOf = (
+  rules: Parameters<typeof policyConfigOf>[0],
+): Partial<Record<'toxicityThreshold' | 'ttlSeconds' | 'maxTokensPerDay' | 'maxDailyUSD', number>> =>
+  policyConfigOf(rules) as Record<string, number>;
+
 /** Observed facts of one agent: values at, just below and just above the declared limits, and other values. */
 export function inputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
   const policy = policyOf(manifest);
-  const config = policyConfigOf(rulesOf(manifest));
+  const { toxicityThreshold, ttlSeconds, maxTokensPerDay, maxDailyUSD } = limitsOf(rulesOf(manifest));
   const declared = (manifest.spec.tools ?? []).map(({ name }) => name);
   const names = fc.oneof(
     ...(declared.length === 0 ? [] : [{ weight: 4, arbitrary: fc.constantFrom(...declared) }]),
@@ -173,12 +179,12 @@ export function inputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
       type: fc.constant('guardrail' as const),
       guardrailType: fc.constantFrom('toxicity-filter', 'toxicity-filter', 'custom'),
       invoked: fc.boolean(),
-      score: near(config.toxicityThreshold, ratio),
+      score: near(toxicityThreshold, ratio),
     }),
     fc.record(
       {
         type: fc.constant('memory' as const),
-        ttlSeconds: near(config.ttlSeconds, whole),
+        ttlSeconds: near(ttlSeconds, whole),
         backend: fc.constantFrom('redis', 'postgres', 'disk'),
       },
       { requiredKeys: ['type'] },
@@ -197,8 +203,8 @@ export function inputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
     {
       totals: fc.record(
         {
-          tokensToday: near(config.maxTokensPerDay, whole),
-          costTodayUsd: near(config.maxDailyUSD, amount),
+          tokensToday: near(maxTokensPerDay, whole),
+          costTodayUsd: near(maxDailyUSD, amount),
         },
         { requiredKeys: [] },
       ),
@@ -213,7 +219,7 @@ export function inputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
 
 /** Calls of one agent on its egress lanes, near the boundaries of the rules. */
 export function egressInputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
-  const { maxTokensPerDay, maxDailyUSD } = policyConfigOf(egressRulesOf(manifest));
+  const { maxTokensPerDay, maxDailyUSD } = limitsOf(egressRulesOf(manifest));
   const declared = (manifest.spec.tools ?? []).map(({ name }) => name);
   const names = fc.oneof(
     ...(declared.length === 0 ? [] : [{ weight: 4, arbitrary: fc.constantFrom(...declared) }]),
