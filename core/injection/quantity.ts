@@ -1,21 +1,11 @@
-const SUFFIXES: Readonly<Record<string, number>> = {
-  n: 1e-9,
-  u: 1e-6,
-  m: 1e-3,
-  '': 1,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  E: 1e18,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-  Ei: 2 ** 60,
-};
+/** The factor of each suffix. As text, because a power of ten with a negative exponent is not exact. */
+const SUFFIXES: Readonly<Record<string, number>> = Object.fromEntries([
+  ...['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'].map((suffix, index) => [
+    suffix,
+    Number(`1e${3 * index - 9}`),
+  ]),
+  ...['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'].map((suffix, index) => [suffix, 2 ** (10 * (index + 1))]),
+]) as Record<string, number>;
 
 const QUANTITY = /^(\d{1,15}(?:\.\d{0,9})?|\.\d{1,9})(?:([eE][+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i))?$/;
 
