@@ -16,8 +16,8 @@ import {
   MCP_LANE,
   mcpToolsIn,
   toolsOfServer,
+  type DeclaredEgress,
 } from './declared.ts';
-import type { DeclaredEgress } from './declared.ts';
 import { lanesOfProvider } from './lane-use.ts';
 import { tokensState } from './tokens-state.ts';
 import { stateOf, type Known, type MatrixState } from './matrix-state.ts';

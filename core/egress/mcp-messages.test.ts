@@ -148,34 +148,28 @@ describe('a denial', () => {
   const because = { message: 'delete_file is not declared', violations: ['tool_not_declared'] };
 
   test('as a result is read by the model', () => {
-    expect(mcpDenial(read(call(7, 'delete_file')), 'result', because)).toEqual({
+    expect(mcpDenial(read(call(7, 'delete_file')), because)).toEqual({
       jsonrpc: '2.0',
       id: 7,
       result: { content: [{ type: 'text', text: because.message }], isError: true },
     });
   });
 
-  test('as an error has the violations', () => {
-    expect(mcpDenial(read(call('seven', 'delete_file')), 'error', because)).toEqual({
-      jsonrpc: '2.0',
-      id: 'seven',
-      error: {
-        code: -32_001,
-        message: because.message,
-        data: { violations: ['tool_not_declared'], blocked: true },
-      },
-    });
-  });
-
   test('of a batch has a response for each request', () => {
-    expect(mcpDenial(read([LIST, call(2, 'delete_file')]), 'result', because)).toMatchObject([
-      { id: 'l', error: { code: -32_001 } },
+    expect(mcpDenial(read([LIST, call(2, 'delete_file')]), because)).toMatchObject([
+      {
+        ...{ jsonrpc: '2.0', id: 'l' },
+        error: {
+          ...{ code: -32_001, message: because.message },
+          data: { violations: because.violations, blocked: true },
+        },
+      },
       { id: 2, result: { isError: true } },
     ]);
   });
 
   test('of a notification has no body', () => {
-    expect(mcpDenial(read(call(undefined, 'delete_file')), 'result', because)).toBeNull();
+    expect(mcpDenial(read(call(undefined, 'delete_file')), because)).toBeNull();
   });
 });
 

@@ -31,11 +31,7 @@ export type McpResponse =
   /** `isError`: the tool failed, or the server rejected the call. */
   | { kind: 'result'; id: RpcId; isError: boolean };
 
-/** How a call is denied. `result`: a tool result with `isError`, which the model reads. `error`: a JSON-RPC error. */
-export const MCP_DENIAL_FORMS = ['result', 'error'] as const;
-export type McpDenialForm = (typeof MCP_DENIAL_FORMS)[number];
-
-/** Code of the JSON-RPC error of a denied call. */
+/** Code of the JSON-RPC error of another request in a batch with a denied call. */
 const DENIED = -32_001;
 /** Code of JSON-RPC. */
 const PARSE_ERROR = -32_700;
@@ -126,17 +122,15 @@ function cursorOf(from: unknown, name: 'cursor' | 'nextCursor'): string | null {
 }
 
 /**
- * The response to a POST with a denied call. Each request of a batch is denied: the calls of a batch may depend on each other,
+ * The response to a POST with a denied call, which gets a tool result with `isError`, because the model reads it. Each request of a batch is denied: the calls of a batch may depend on each other,
  * and only protocol version 2025-03-26 has batches. null: the POST has only notifications, so it gets 202 without a body.
  */
 export function mcpDenial(
   request: McpRequest,
-  form: McpDenialForm,
   { message, violations }: { message: string; violations: readonly string[] },
 ): unknown {
   const denials = request.requests.map(({ id, method }) => {
-    const isCall = method === 'tools/call';
-    if (isCall && form === 'result')
+    if (method === 'tools/call')
       return { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: message }], isError: true } };
     return { jsonrpc: '2.0', id, error: { code: DENIED, message, data: { violations, blocked: true } } };
   });

@@ -62,7 +62,7 @@ export interface FilterOptions {
   judge: JudgeCall;
   /** Text for the agent instead of the removed calls, if none is left. */
   message: string;
-  /** Takes the usage out again that `prepare` requested (`addedUsage`). */
+  /** Takes the usage out again that `prepare` requested. */
   removeUsage: boolean;
 }
 
@@ -77,12 +77,12 @@ export interface ModelWire {
   readRequest(body: Json, route: { model: string | null; isStream: boolean }): ModelRequest;
   /**
    * The body with what the lane needs in the response (chat streams: `stream_options.include_usage`); null: unchanged. The
-   * caller must not use it for vendors that reject the option (Mistral, which always sends the usage).
+   * caller must not use it for vendors that reject the option (Mistral, which always sends the usage). Absent: nothing is needed.
    */
-  prepare(body: Json): { body: Json; addedUsage: boolean } | null;
+  prepare?: (body: Json) => Json | null;
   readResponse(body: Json): ModelResponse;
   /** The response without the calls for which `judge` is not `pass`; null: none is removed. `message` replaces the last call. */
-  strip(body: Json, judge: JudgeCall, message: string): { body: Json; removed: ToolCall[] } | null;
+  strip(body: Json, judge: JudgeCall, message: string): Json | null;
   /** For one stream. */
   createFilter(options: FilterOptions): StreamFilter;
   /** Body of a 403 in the vendor's form. */

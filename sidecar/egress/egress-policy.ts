@@ -1,4 +1,3 @@
-import type { Outcome } from '../../core/shapes/values.ts';
 import { reportedName } from '../../core/untrusted/reported-name.ts';
 import { compileConstraints, type ArgumentCheck } from '../../core/egress/constraints.ts';
 import {
@@ -18,9 +17,10 @@ import { organisationDenials, type OrganisationCall } from '../../core/organisat
 import { egressInputOf, type EgressQuery } from '../../core/policy/egress-input.ts';
 import type { OrganisationDirective } from '../../core/shapes/directive.ts';
 import type { UsageTotals } from '../../core/shapes/usage.ts';
-import type { PolicyMode } from '../../core/shapes/values.ts';
+import type { Outcome, PolicyMode } from '../../core/shapes/values.ts';
 import { vendorAt } from '../../core/vendors/vendors.ts';
 import type { EgressDecision, PolicyEvaluator } from '../policy/policy-evaluator.ts';
+import { after } from './after.ts';
 import type { McpMemory } from './mcp-memory.ts';
 
 export interface EgressPolicyOptions {
@@ -97,11 +97,10 @@ export class EgressPolicy {
     );
     const denials = this.#organisationDenials(query, lane);
     if (denials.length === 0 && !this.#failsClosed(lane)) return decision;
-    const final = (found: EgressDecision): EgressDecision => {
+    return after(decision, (found) => {
       const { state, violations } = this.#failsClosed(lane) ? closed(found) : found;
       return { state, violations: [...new Set([...violations, ...denials])] };
-    };
-    return decision instanceof Promise ? decision.then(final) : final(decision);
+    });
   }
 
   /** Why the organisation does not allow a call, whatever the manifest declares. */

@@ -16,6 +16,7 @@ import { isUnread, type Frame } from '../../core/egress/model-wire.ts';
 import { exactJson, readJson } from '../../core/egress/wires/exact-json.ts';
 import { argumentsText } from '../../core/egress/wires/members.ts';
 import type { EgressDecision } from '../policy/policy-evaluator.ts';
+import { after } from './after.ts';
 import { outcomeOf, type EgressPolicy } from './egress-policy.ts';
 import type { JsonBody } from './json-body.ts';
 import {
@@ -83,13 +84,11 @@ export class McpCall implements LaneCall {
       if (id !== null) this.#waiting.set(id, (response) => this.#ran(response, name));
     if (request.toolCalls.length === 0) return this.#sent(raw);
     this.facts.toolsCalled = namesOf(request.toolCalls.map(({ name }) => name));
-    const decision = this.#evaluate(request.toolCalls);
     const exact = (): McpRequest => readMcpRequest(exactJson(body, text)) ?? request;
-    const step = (known: EgressDecision): RequestStep => {
+    return after(this.#evaluate(request.toolCalls), (known) => {
       const response = this.#decide(known, exact);
       return response === null ? this.#sent(raw) : { respond: response };
-    };
-    return decision instanceof Promise ? decision.then(step) : step(decision);
+    });
   }
 
   unreadRequest(): OwnResponse | null {
@@ -181,7 +180,7 @@ export class McpCall implements LaneCall {
     this.facts.isBlocked = true;
     const names = this.facts.toolsCalled.join(', ');
     const message = `The call of ${names} was not sent: ${violations.join(', ')}. The policy of this agent denies it.`;
-    return this.#denial(mcpDenial(request(), 'result', { message, violations }));
+    return this.#denial(mcpDenial(request(), { message, violations }));
   }
 
   /** With the older transport, the responses arrive on the stream, which is another call. */

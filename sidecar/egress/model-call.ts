@@ -7,6 +7,7 @@ import { jsonText } from '../../core/egress/wires/members.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import type { EgressDecision } from '../policy/policy-evaluator.ts';
+import { after } from './after.ts';
 import type { LaneCallOptions } from './create-call.ts';
 import { denialMessage } from './denial-message.ts';
 import { outcomeOf, strongest } from './egress-policy.ts';
@@ -24,15 +25,12 @@ import {
   type Treatment,
   type WholeStep,
 } from './lane-call.ts';
-import { ModelStream } from './model-stream.ts';
+import { ModelStream, REMOVED } from './model-stream.ts';
 import { NamedModels } from './named-models.ts';
 import { amountOf, type Amount } from './reservations.ts';
 import { namesIn, shownName } from './shown-names.ts';
 import { ToolDecisions } from './tool-decisions.ts';
 import { UsageOption } from './usage-option.ts';
-
-/** Text for the agent instead of the last forbidden call. */
-const REMOVED = 'The policy of this agent removed the call of a tool.';
 
 const NO_RESPONSE: ModelResponse = { model: null, toolCalls: [], usage: null, isComplete: false };
 
@@ -95,8 +93,7 @@ export class ModelCall implements LaneCall {
   unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null> {
     const { model, isStream } = this.#options.route;
     const denied = this.#judgeRequest({ ...UNREAD, model, isStream }, bytes ?? 0);
-    const decide = (known: OwnResponse | null): OwnResponse | null => known ?? this.unreadResponse();
-    return denied instanceof Promise ? denied.then(decide) : decide(denied);
+    return after(denied, (known) => known ?? this.unreadResponse());
   }
 
   unreadResponse(): OwnResponse | null {
@@ -126,7 +123,6 @@ export class ModelCall implements LaneCall {
       ...{ wire: this.#wire, decisions: this.#needDecisions(), removeUsage: this.#usageOption.isAdded },
       ...{ keep: this.#options.keep, isEngineRemote: this.#isEngineRemote },
       isFailing: this.#isFailing,
-      message: REMOVED,
       ...{ blocks, failsClosed: this.#options.policy.deniesUnread(this.#options.route.lane) },
       onUnread: () => this.#noteUnread(),
       deny: () => this.#denyResponse(),
@@ -148,10 +144,9 @@ export class ModelCall implements LaneCall {
     const response: Json | readonly unknown[] = isRecord(body) ? body : exactJson(body, text);
     this.#response = responseIn(this.#wire, response);
     const decision = isRecord(response) ? this.#models.evaluateResponse(response) : null;
-    if (decision === null) return this.#judgeWhole(response, text);
-    const decide = (known: EgressDecision): WholeStep | Promise<WholeStep> =>
-      this.#denies(known) ? { respond: this.#denyResponse() } : this.#judgeWhole(response, text);
-    return decision instanceof Promise ? decision.then(decide) : decide(decision);
+    return after(decision, (known) =>
+      this.#denies(known) ? { respond: this.#denyResponse() } : this.#judgeWhole(response, text),
+    );
   }
 
   /** A body that is not a document. */
@@ -163,17 +158,16 @@ export class ModelCall implements LaneCall {
       return respond === null ? { body: null } : { respond };
     }
     this.head({ status: 200, contentType: '', format: stream.format });
-    const step = this.frames(stream.frames, true);
-    const done = (known: FramesStep): WholeStep => {
-      if ('respond' in known) return known;
-      const bytes = Buffer.concat(known.frames.map(({ raw }) => raw));
+    return after(this.frames(stream.frames, true), (step) => {
+      if ('respond' in step) return step;
+      const bytes = Buffer.concat(step.frames.map(({ raw }) => raw));
       return { body: bytes.equals(read.bytes) ? null : bytes };
-    };
-    return step instanceof Promise ? step.then(done) : done(step);
+    });
   }
 
-  /** Notes the decision on what the response names. true: the response is not sent. */
-  #denies(decision: EgressDecision): boolean {
+  /** Notes the decision on what the response names; null: nothing. true: the response is not sent. */
+  #denies(decision: EgressDecision | null): boolean {
+    if (decision === null) return false;
     this.facts.model ??= shownName(this.#models.inResponse?.model ?? null);
     this.facts.outcome = strongest(this.facts.outcome, outcomeOf(decision));
     this.facts.violations = [...new Set([...this.facts.violations, ...decision.violations])];
@@ -186,9 +180,7 @@ export class ModelCall implements LaneCall {
     if (this.#response.toolCalls.length === 0) return { body: null };
     const decisions = this.#needDecisions();
     decisions.collectAll(this.#response);
-    const { pending } = decisions;
-    const decide = (): WholeStep => this.#decideWhole(response, text);
-    return pending === null ? decide() : pending.then(decide);
+    return after(decisions.pending, () => this.#decideWhole(response, text));
   }
 
   part({ value: body }: JsonBody): OwnResponse | null | Promise<OwnResponse | null> {
@@ -199,20 +191,16 @@ export class ModelCall implements LaneCall {
     }
     this.#response = responseIn(this.#wire, body);
     const decision = isRecord(body) ? this.#models.evaluateResponse(body) : null;
-    if (decision === null) return this.#judgePart();
-    const decide = (known: EgressDecision): OwnResponse | null | Promise<OwnResponse | null> =>
-      this.#denies(known) ? this.#denyResponse() : this.#judgePart();
-    return decision instanceof Promise ? decision.then(decide) : decide(decision);
+    return after(decision, (known) => (this.#denies(known) ? this.#denyResponse() : this.#judgePart()));
   }
 
   #judgePart(): OwnResponse | null | Promise<OwnResponse | null> {
     const { toolCalls } = this.#response;
     const decisions = this.#needDecisions();
     decisions.collectAll({ toolCalls, isComplete: true });
-    const { pending } = decisions;
-    const decide = (): OwnResponse | null =>
-      toolCalls.some((call) => decisions.judge(call) !== 'pass') ? this.#denyResponse() : null;
-    return pending === null ? decide() : pending.then(decide);
+    return after(decisions.pending, () =>
+      toolCalls.some((call) => decisions.judge(call) !== 'pass') ? this.#denyResponse() : null,
+    );
   }
 
   #decideWhole(body: Json | readonly unknown[], known: string): WholeStep {
@@ -227,16 +215,14 @@ export class ModelCall implements LaneCall {
   #stripped(body: Json | readonly unknown[]): Json | readonly unknown[] | null {
     const { judge } = this.#needDecisions();
     return isRecord(body)
-      ? (this.#wire.strip(body, judge, REMOVED)?.body ?? null)
+      ? this.#wire.strip(body, judge, REMOVED)
       : filterList(this.#wire, body, { judge, message: REMOVED, removeUsage: false }).body;
   }
 
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
-    const decision = this.#models.evaluateFrames(frames);
-    if (decision === null) return this.#pushFrames(frames, isEnd);
-    const decide = (known: EgressDecision): FramesStep | Promise<FramesStep> =>
-      this.#denies(known) ? this.#failedStream() : this.#pushFrames(frames, isEnd);
-    return decision instanceof Promise ? decision.then(decide) : decide(decision);
+    return after(this.#models.evaluateFrames(frames), (known) =>
+      this.#denies(known) ? this.#failedStream() : this.#pushFrames(frames, isEnd),
+    );
   }
 
   #failedStream(): FramesStep {
@@ -246,15 +232,11 @@ export class ModelCall implements LaneCall {
   }
 
   #pushFrames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
-    const step = this.#stream?.push(frames, isEnd) ?? { frames };
-    if (step instanceof Promise) return step.then((late) => this.#noted(late));
-    return this.#noted(step);
-  }
-
-  #noted(step: FramesStep): FramesStep {
-    if (this.#stream?.hasRemoved === true) this.facts.isBlocked = true;
-    this.#noteDecisions();
-    return step;
+    return after(this.#stream?.push(frames, isEnd) ?? { frames }, (step) => {
+      if (this.#stream?.hasRemoved === true) this.facts.isBlocked = true;
+      this.#noteDecisions();
+      return step;
+    });
   }
 
   end({ status, isAborted }: CallEnd): void | Promise<void> {
@@ -300,9 +282,7 @@ export class ModelCall implements LaneCall {
     const decision = this.#models.evaluate(query, request.vendorTools);
     // An engine that is unreachable now may be reachable again when the response arrives.
     this.#isEngineRemote = policy.blocks && (decision instanceof Promise || decision.state === 'unreachable');
-    return decision instanceof Promise
-      ? decision.then((late) => this.#decideRequest(late))
-      : this.#decideRequest(decision);
+    return after(decision, (known) => this.#decideRequest(known));
   }
 
   #decideRequest(decision: EgressDecision): OwnResponse | null {
@@ -366,7 +346,5 @@ function stepOf(
   denied: OwnResponse | null | Promise<OwnResponse | null>,
   body: Buffer,
 ): RequestStep | Promise<RequestStep> {
-  const step = (response: OwnResponse | null): RequestStep =>
-    response === null ? { send: body } : { respond: response };
-  return denied instanceof Promise ? denied.then(step) : step(denied);
+  return after(denied, (respond) => (respond === null ? { send: body } : { respond }));
 }

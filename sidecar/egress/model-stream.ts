@@ -20,8 +20,6 @@ export interface ModelStreamOptions {
   isEngineRemote: boolean;
   /** A forbidden call ends the response instead of being removed. The response is held until then, or until its end. */
   isFailing: boolean;
-  /** Text for the agent instead of the last forbidden call. */
-  message: string;
   keep: (bytes: number) => boolean;
   /** true: a forbidden call does not reach the agent. */
   blocks: boolean;
@@ -34,6 +32,8 @@ export interface ModelStreamOptions {
   errorFrame(): string;
 }
 
+/** Text for the agent instead of the last forbidden call. */
+export const REMOVED = 'The policy of this agent removed the call of a tool.';
 const END_OF_FRAME = '\n\n';
 
 /** The stream of a model's response, without the forbidden calls. */
@@ -53,12 +53,10 @@ export class ModelStream {
   #isCut = false;
 
   constructor(options: ModelStreamOptions) {
-    const { wire, decisions, removeUsage, message } = options;
+    const { wire, decisions, removeUsage } = options;
     this.#options = options;
-    this.#filter = wire.createFilter({ judge: decisions.judge, removeUsage, message });
-    this.#lookahead = options.isEngineRemote
-      ? wire.createFilter({ judge: decisions.collect, removeUsage: false, message })
-      : null;
+    this.#filter = wire.createFilter({ judge: decisions.judge, removeUsage, message: REMOVED });
+    this.#lookahead = options.isEngineRemote ? probeOf(wire, decisions.collect) : null;
     this.#held = options.isFailing ? [] : null;
   }
 
@@ -133,8 +131,7 @@ export class ModelStream {
 
   /** Reads the begin of a frame on its own. Returns its forbidden calls. */
   #probe({ raw, event, data }: Frame, judge: JudgeCall): readonly ToolCall[] {
-    const { wire, message } = this.#options;
-    const filter = wire.createFilter({ judge, removeUsage: false, message });
+    const filter = probeOf(this.#options.wire, judge);
     filter.push({ raw, event, data });
     filter.end();
     return filter.removed;
@@ -174,4 +171,9 @@ export class ModelStream {
     const error: Frame = { raw, event: null, data: null };
     return { frames: [...passed, error], isOver: true };
   }
+}
+
+/** A filter whose frames are not sent. */
+function probeOf(wire: ModelWire, judge: JudgeCall): StreamFilter {
+  return wire.createFilter({ judge, removeUsage: false, message: REMOVED });
 }

@@ -1,5 +1,6 @@
 import { isUnread, type Frame } from '../../core/egress/model-wire.ts';
 import { createLineFrames, createSseFrames, type FrameSplitter } from '../../core/egress/sse-frames.ts';
+import { after } from './after.ts';
 import { countedBytes, HELD_PARTS, NOTHING, type BodyLimits, type BodyStep } from './body-step.ts';
 import type { FramesStep, LaneCall, Treatment } from './lane-call.ts';
 import { WholeBody } from './whole-body.ts';
@@ -58,9 +59,7 @@ export class ResponseBody {
   /** `chunk`: in which the frames ended; null: the end of the body. */
   #filter(frames: readonly Frame[], chunk: Buffer | null): BodyStep | Promise<BodyStep> {
     if (this.#call === null || (frames.length === 0 && chunk !== null)) return NOTHING;
-    const step = this.#call.frames(frames, chunk === null);
-    if (step instanceof Promise) return step.then((late) => this.#framesStep(late, chunk));
-    return this.#framesStep(step, chunk);
+    return after(this.#call.frames(frames, chunk === null), (step) => this.#framesStep(step, chunk));
   }
 
   #framesStep(step: FramesStep, chunk: Buffer | null): BodyStep {
@@ -79,6 +78,5 @@ function withChunks(
   step: BodyStep | Promise<BodyStep>,
   chunks: readonly Buffer[],
 ): BodyStep | Promise<BodyStep> {
-  const passed: BodyStep = { chunks, isChanged: false };
-  return step instanceof Promise ? step.then(() => passed) : passed;
+  return after(step, () => ({ chunks, isChanged: false }));
 }

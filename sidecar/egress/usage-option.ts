@@ -30,13 +30,13 @@ export class UsageOption {
   /** The body with the option, or `raw`. `body`: `raw` as JSON; `text`: its text. */
   addTo(body: Json, { text, raw, model }: { text: string; raw: Buffer; model: string | null }): Buffer {
     const { lane, upstreamPath } = this.#route;
-    if (rejectsOptions(lane, upstreamPath) || this.#wire.prepare(body) === null) return raw;
+    if (rejectsOptions(lane, upstreamPath) || !this.#wire.prepare?.(body)) return raw;
     if (this.#refused.has(this.#route, model)) return raw;
     const exact = exactJson(body, text);
     const prepared = this.#wire.prepare(exact);
-    const next = prepared === null ? null : jsonWith(raw, exact, prepared.body);
-    if (prepared === null || next === null) return raw;
-    this.isAdded = prepared.addedUsage;
+    const next = prepared === null ? null : jsonWith(raw, exact, prepared);
+    if (next === null) return raw;
+    this.isAdded = true;
     this.#written = raw;
     return next;
   }

@@ -1,9 +1,10 @@
 import { encodedText } from '../../core/egress/body-text.ts';
 import { ShortJson } from '../../core/egress/short-json.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
+import { after } from './after.ts';
 import { countedBytes, HELD_PARTS, NOTHING, type BodyLimits, type BodyStep } from './body-step.ts';
 import { readJsonBody, type JsonBody } from './json-body.ts';
-import type { LaneCall, OwnResponse, WholeStep } from './lane-call.ts';
+import type { LaneCall, WholeStep } from './lane-call.ts';
 
 /** A body that is read as one JSON document. Of a large one, parts pass that end with a long string. */
 export class WholeBody {
@@ -49,9 +50,7 @@ export class WholeBody {
     const bytes = short === null ? raw : short.bytes;
     const body = readJsonBody(bytes, codings, maxBytes);
     if (body === 'too-large') return this.#passUnread(raw);
-    const step = this.#call.whole(body, bytes);
-    const done = (late: WholeStep): BodyStep => this.#done(late, body, raw);
-    return step instanceof Promise ? step.then(done) : done(step);
+    return after(this.#call.whole(body, bytes), (step) => this.#done(step, body, raw));
   }
 
   #done(step: WholeStep, { encoding }: JsonBody, raw: Buffer): BodyStep {
@@ -83,9 +82,7 @@ export class WholeBody {
     if (part.prefix === null) return this.#pass(part.bytes);
     const prefix = readJsonBody(part.prefix, [], maxBytes);
     const response = prefix === 'too-large' ? null : (this.#call.part?.(prefix) ?? null);
-    const done = (late: OwnResponse | null): BodyStep =>
-      late === null ? this.#pass(part.bytes) : { respond: late };
-    return response instanceof Promise ? response.then(done) : done(response);
+    return after(response, (known) => (known === null ? this.#pass(part.bytes) : { respond: known }));
   }
 
   #pass(bytes: number): BodyStep {

@@ -1,11 +1,11 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { Json } from '../model-wire.ts';
-import { isNoneLeft, type JudgedCall, type JudgedCalls } from './judged-calls.ts';
+import { isNoneLeft, type JudgedCall } from './judged-calls.ts';
 import { argumentsText, indexAt, nameAt, recordAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
 import type { Repetition } from '../../usage/repeated-event.ts';
-import { noFacts, type StreamEditor } from './stream-filter.ts';
+import { CallEditor } from './stream-filter.ts';
 
 /** Blocks that are open at the same time. */
 const MAX_OPEN = 1000;
@@ -33,10 +33,7 @@ interface Block {
 export const reasonWithoutCalls = (reason: unknown): unknown => (reason === 'tool_use' ? 'end_turn' : reason);
 
 /** Reads and writes streams of Anthropic's messages. */
-export class AnthropicEditor implements StreamEditor {
-  readonly calls: JudgedCalls;
-  readonly facts = noFacts();
-  readonly #message: string;
+export class AnthropicEditor extends CallEditor {
   /** Calls whose block is open, by the block's index. */
   readonly #open = new Map<number | null, Block>();
   readonly #all: JudgedCall[] = [];
@@ -44,16 +41,7 @@ export class AnthropicEditor implements StreamEditor {
   #counts: Record<string, unknown> = {};
   #isReplaced = false;
 
-  constructor(calls: JudgedCalls, message: string) {
-    this.calls = calls;
-    this.#message = message;
-  }
-
-  get isChanging(): boolean {
-    return this.calls.isChanging;
-  }
-
-  read(event: Json): readonly JudgedCall[] {
+  override read(event: Json): readonly JudgedCall[] {
     const type = stringAt(event, 'type') ?? '';
     if (type.startsWith('content_block_')) return this.#readBlock(event, type);
     if (type === 'message_start') {
@@ -71,7 +59,7 @@ export class AnthropicEditor implements StreamEditor {
     return [];
   }
 
-  write(event: Json, [call]: readonly JudgedCall[]): readonly Json[] | null {
+  override write(event: Json, [call]: readonly JudgedCall[]): readonly Json[] | null {
     const type = stringAt(event, 'type') ?? '';
     const index = indexAt(event);
     if (call?.decision === 'remove') {
@@ -86,7 +74,7 @@ export class AnthropicEditor implements StreamEditor {
     const last = { ...event, delta: { ...delta, stop_reason: reasonWithoutCalls(reason) } };
     if (this.#isReplaced) return [last];
     this.#isReplaced = true;
-    return [...textBlock(this.#positions.add(), this.#message), last];
+    return [...textBlock(this.#positions.add(), this.message), last];
   }
 
   repetition(event: Json): Repetition | null {

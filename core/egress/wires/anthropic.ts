@@ -1,6 +1,5 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
-import type { Json, JudgeCall, ModelResponse, ModelRequest, ModelWire } from '../model-wire.ts';
-import { JudgedCalls, isNoneLeft } from './judged-calls.ts';
+import type { Json, ModelRequest, ModelWire } from '../model-wire.ts';
 import { AnthropicEditor, reasonWithoutCalls } from './anthropic-stream.ts';
 import {
   addedMessages,
@@ -12,19 +11,30 @@ import {
   recordsAt,
   stringAt,
 } from './members.ts';
-import { usageOf } from './model-usage.ts';
 import { createStreamFilter } from './stream-filter.ts';
 import { ANTHROPIC_ERRORS } from './vendor-errors.ts';
+import { wholeResponse } from './whole-response.ts';
 
 /** Anthropic's messages, also in Vertex. */
 export const ANTHROPIC: ModelWire = {
   name: 'anthropic',
   readRequest,
-  prepare: () => null,
-  readResponse: (body) => read(body, () => 'pass').response,
-  strip,
-  createFilter: ({ judge, message }) =>
-    createStreamFilter(new AnthropicEditor(new JudgedCalls(judge), message)),
+  createFilter: (options) => createStreamFilter(new AnthropicEditor(options)),
+  ...wholeResponse('anthropic', {
+    entriesOf: (body) => listAt(body, 'content') ?? [],
+    callIn(block) {
+      if (!isRecord(block) || stringAt(block, 'type') !== 'tool_use') return null;
+      const text = argumentsOf(own(block, 'input'));
+      return { id: nameAt(block, 'id'), name: nameAt(block, 'name'), arguments: text };
+    },
+    isComplete: (body) => stringAt(body, 'stop_reason') !== null,
+    withEntries(body, content, message) {
+      if (message === null) return { ...body, content };
+      const text = { type: 'text', text: message };
+      const reason = reasonWithoutCalls(own(body, 'stop_reason'));
+      return { ...body, content: [...content, text], stop_reason: reason };
+    },
+  }),
   ...ANTHROPIC_ERRORS,
 };
 
@@ -67,37 +77,3 @@ function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResults'] {
 
 const blocksOf = (message: Json, type: string): readonly Json[] =>
   recordsAt(message, 'content').filter((block) => stringAt(block, 'type') === type);
-
-function read(
-  body: Json,
-  judge: JudgeCall,
-): { response: ModelResponse; calls: JudgedCalls; content: unknown[]; isNoneLeft: boolean } {
-  const calls = new JudgedCalls(judge);
-  const blocks = listAt(body, 'content') ?? [];
-  const judged = blocks.map((block) => {
-    if (!isRecord(block) || stringAt(block, 'type') !== 'tool_use') return null;
-    const text = argumentsOf(own(block, 'input'));
-    return calls.whole({ id: nameAt(block, 'id'), name: nameAt(block, 'name'), arguments: text });
-  });
-  return {
-    response: {
-      model: nameAt(body, 'model'),
-      toolCalls: calls.facts,
-      usage: usageOf('anthropic', body),
-      isComplete: stringAt(body, 'stop_reason') !== null,
-    },
-    calls,
-    content: blocks.filter((_, index) => judged[index]?.decision !== 'remove'),
-    isNoneLeft: isNoneLeft(judged.filter((call) => call !== null)),
-  };
-}
-
-function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelWire['strip']> {
-  const { calls, content, isNoneLeft: isReplaced } = read(body, judge);
-  const { removed } = calls;
-  if (removed.length === 0) return null;
-  if (!isReplaced) return { body: { ...body, content }, removed };
-  const text = { type: 'text', text: message };
-  const reason = reasonWithoutCalls(own(body, 'stop_reason'));
-  return { body: { ...body, content: [...content, text], stop_reason: reason }, removed };
-}

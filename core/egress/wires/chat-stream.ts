@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
-import type { Json } from '../model-wire.ts';
-import { isNoneLeft, NOT_A_CALL, type JudgedCall, type JudgedCalls, type CallPart } from './judged-calls.ts';
+import type { FilterOptions, Json } from '../model-wire.ts';
+import { isNoneLeft, NOT_A_CALL, type JudgedCall, type CallPart } from './judged-calls.ts';
 import { definitionOf, reasonWithoutCalls } from './chat-messages.ts';
 import {
   argumentsText,
@@ -16,7 +16,7 @@ import {
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
 import type { Repetition } from '../../usage/repeated-event.ts';
-import { noFacts, type StreamEditor } from './stream-filter.ts';
+import { CallEditor } from './stream-filter.ts';
 
 /** Members of an event with text of the model, or with text of no meaning. */
 const TEXTS: ReadonlySet<string> = new Set([
@@ -48,25 +48,21 @@ class Choice {
 }
 
 /** Reads and writes streams of chat completions. */
-export class ChatEditor implements StreamEditor {
-  readonly calls: JudgedCalls;
-  readonly facts = noFacts();
-  readonly #message: string;
+export class ChatEditor extends CallEditor {
   readonly #removeUsage: boolean;
   readonly #choices = new Map<number, Choice>();
   #unfinished = 0;
 
-  constructor(calls: JudgedCalls, message: string, removeUsage: boolean) {
-    this.calls = calls;
-    this.#message = message;
-    this.#removeUsage = removeUsage;
+  constructor(options: FilterOptions) {
+    super(options);
+    this.#removeUsage = options.removeUsage;
   }
 
-  get isChanging(): boolean {
+  override get isChanging(): boolean {
     return this.#removeUsage || this.calls.isChanging;
   }
 
-  read(event: Json): readonly JudgedCall[] {
+  override read(event: Json): readonly JudgedCall[] {
     this.facts.model ??= nameAt(event, 'model');
     this.facts.usage = usageOf('chat', event) ?? this.facts.usage;
     const found: JudgedCall[] = [];
@@ -75,7 +71,7 @@ export class ChatEditor implements StreamEditor {
     return found;
   }
 
-  write(event: Json, calls: readonly JudgedCall[], data: string): readonly (Json | string)[] | null {
+  override write(event: Json, calls: readonly JudgedCall[], data: string): readonly (Json | string)[] | null {
     const choices = listAt(event, 'choices') ?? [];
     const edits = this.#editsOf(choices, calls[Symbol.iterator]());
     const isUsageOnly = choices.length === 0 && recordAt(event, 'usage') !== null;
@@ -162,7 +158,7 @@ export class ChatEditor implements StreamEditor {
   #editsOf(choices: readonly unknown[], calls: Iterator<JudgedCall, undefined>): Edit[] {
     return choices.map((choice) => {
       if (!isRecord(choice)) return { choice, isChanged: false, isEmpty: false, text: null };
-      return editOf(choice, { state: this.#choiceAt(choice), calls, message: this.#message });
+      return editOf(choice, { state: this.#choiceAt(choice), calls, message: this.message });
     });
   }
 }

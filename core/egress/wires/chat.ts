@@ -15,8 +15,7 @@ export const CHAT: ModelWire = {
   prepare,
   readResponse: (body) => read(body, () => 'pass').response,
   strip,
-  createFilter: ({ judge, message, removeUsage }) =>
-    createStreamFilter(new ChatEditor(new JudgedCalls(judge), message, removeUsage)),
+  createFilter: (options) => createStreamFilter(new ChatEditor(options)),
   ...OPENAI_ERRORS,
 };
 
@@ -73,11 +72,11 @@ const VENDOR_MEMBERS: readonly ((body: Json) => readonly (string | null)[])[] = 
 ];
 
 /** A stream has usage only on request. */
-function prepare(body: Json): { body: Json; addedUsage: boolean } | null {
+function prepare(body: Json): Json | null {
   const options = own(body, 'stream_options') ?? {};
   if (own(body, 'stream') !== true || !isRecord(options)) return null;
   if (own(options, 'include_usage') === true) return null;
-  return { body: { ...body, stream_options: { ...options, include_usage: true } }, addedUsage: true };
+  return { ...body, stream_options: { ...options, include_usage: true } };
 }
 
 function judged(calls: JudgedCalls, entry: unknown): JudgedCall | null {
@@ -116,7 +115,7 @@ function read(
 function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelWire['strip']> {
   const { calls, choices } = read(body, judge, message);
   if (calls.removed.length === 0) return null;
-  return { body: { ...body, choices: choices.map(({ choice }) => choice) }, removed: calls.removed };
+  return { ...body, choices: choices.map(({ choice }) => choice) };
 }
 
 function stripChoice(choice: Json, calls: JudgedCalls, text: string): Json {

@@ -1,10 +1,10 @@
 import { own } from '../../untrusted/fields.ts';
 import type { Json } from '../model-wire.ts';
-import { isNoneLeft, NOT_A_CALL, type JudgedCall, type JudgedCalls } from './judged-calls.ts';
+import { isNoneLeft, NOT_A_CALL, type JudgedCall } from './judged-calls.ts';
 import { indexAt, nameAt, recordAt, recordsIn, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
-import { noFacts, type StreamEditor } from './stream-filter.ts';
+import { CallEditor } from './stream-filter.ts';
 
 /** Calls that are open at the same time. */
 const MAX_OPEN = 1000;
@@ -14,10 +14,7 @@ export const reasonWithoutCalls = (reason: unknown): unknown =>
   reason === 'TOOL_CALL' ? 'COMPLETE' : reason;
 
 /** Reads and writes Cohere's streams. Calls and contents are numbered apart. */
-export class CohereEditor implements StreamEditor {
-  readonly calls: JudgedCalls;
-  readonly facts = noFacts();
-  readonly #message: string;
+export class CohereEditor extends CallEditor {
   /** Calls that have not ended, by their index. */
   readonly #open = new Map<number | null, JudgedCall>();
   readonly #all: JudgedCall[] = [];
@@ -25,16 +22,7 @@ export class CohereEditor implements StreamEditor {
   #contents = 0;
   #isReplaced = false;
 
-  constructor(calls: JudgedCalls, message: string) {
-    this.calls = calls;
-    this.#message = message;
-  }
-
-  get isChanging(): boolean {
-    return this.calls.isChanging;
-  }
-
-  read(event: Json): readonly JudgedCall[] {
+  override read(event: Json): readonly JudgedCall[] {
     const type = stringAt(event, 'type') ?? '';
     const index = indexAt(event);
     if (type.startsWith('tool-call-')) return this.#readCall(event, type, index);
@@ -48,7 +36,7 @@ export class CohereEditor implements StreamEditor {
     return [];
   }
 
-  write(event: Json, [call]: readonly JudgedCall[]): readonly Json[] | null {
+  override write(event: Json, [call]: readonly JudgedCall[]): readonly Json[] | null {
     const type = stringAt(event, 'type') ?? '';
     const index = indexAt(event);
     if (call?.decision === 'remove') {
@@ -66,7 +54,7 @@ export class CohereEditor implements StreamEditor {
     const last = { ...event, delta: { ...delta, finish_reason: reason } };
     if (this.#isReplaced) return [last];
     this.#isReplaced = true;
-    return [...contentEvents(this.#contents, this.#message), last];
+    return [...contentEvents(this.#contents, this.message), last];
   }
 
   #readCall(event: Json, type: string, index: number | null): readonly JudgedCall[] {

@@ -1,8 +1,7 @@
 import type { ModelWire } from '../model-wire.ts';
-import { JudgedCalls } from './judged-calls.ts';
 import { nameAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
-import { createStreamFilter, noFacts } from './stream-filter.ts';
+import { CallEditor, createStreamFilter } from './stream-filter.ts';
 import { OPENAI_ERRORS } from './vendor-errors.ts';
 
 /** OpenAI's embeddings, and the vendors that are compatible. There are no tools, and no streams. */
@@ -14,19 +13,11 @@ export const EMBEDDINGS: ModelWire = {
     // No text is generated.
     ...{ maxOutputTokens: 0, isStateful: false },
   }),
-  prepare: () => null,
   readResponse(body) {
     const usage = usageOf('embeddings', body);
     return { model: nameAt(body, 'model'), toolCalls: [], usage, isComplete: usage !== null };
   },
   strip: () => null,
-  createFilter: ({ judge }) =>
-    createStreamFilter({
-      calls: new JudgedCalls(judge),
-      facts: noFacts(),
-      isChanging: false,
-      read: () => [],
-      write: () => null,
-    }),
+  createFilter: (options) => createStreamFilter(new CallEditor(options)),
   ...OPENAI_ERRORS,
 };

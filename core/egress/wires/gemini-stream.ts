@@ -1,10 +1,10 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
-import type { CallDecision, Json } from '../model-wire.ts';
-import { MAX_ARGUMENTS, NOT_A_CALL, type JudgedCall, type JudgedCalls } from './judged-calls.ts';
+import type { CallDecision, FilterOptions, Json } from '../model-wire.ts';
+import { MAX_ARGUMENTS, NOT_A_CALL, type JudgedCall } from './judged-calls.ts';
 import { argumentsOf, indexAt, listAt, nameAt, recordAt, recordsAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { PartialArguments, type Budget } from './partial-arguments.ts';
-import { noFacts, type StreamEditor } from './stream-filter.ts';
+import { CallEditor } from './stream-filter.ts';
 
 /** Candidates whose calls are kept apart. */
 const MAX_CANDIDATES = 256;
@@ -21,26 +21,18 @@ interface Candidate {
 }
 
 /** Reads and writes Gemini's responses. Calls are whole, except in streams of arguments (`partialArgs`). */
-export class GeminiEditor implements StreamEditor {
-  readonly calls: JudgedCalls;
-  readonly facts = noFacts();
-  readonly #message: string;
+export class GeminiEditor extends CallEditor {
   readonly #isWhole: boolean;
   readonly #candidates = new Map<number, Candidate>();
   readonly #budget: Budget = { left: MAX_ARGUMENTS };
 
   /** `isWhole`: the event is the whole response, also without a reason for its end. */
-  constructor(calls: JudgedCalls, message: string, isWhole = false) {
-    this.calls = calls;
-    this.#message = message;
+  constructor(options: Pick<FilterOptions, 'judge' | 'message'>, isWhole = false) {
+    super(options);
     this.#isWhole = isWhole;
   }
 
-  get isChanging(): boolean {
-    return this.calls.isChanging;
-  }
-
-  read(event: Json): readonly JudgedCall[] {
+  override read(event: Json): readonly JudgedCall[] {
     this.facts.model ??= nameAt(event, 'modelVersion');
     this.facts.usage = usageOf('gemini', event) ?? this.facts.usage;
     const found = recordsAt(event, 'candidates').flatMap((candidate) => this.#readCandidate(candidate));
@@ -49,7 +41,7 @@ export class GeminiEditor implements StreamEditor {
     return found;
   }
 
-  write(event: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
+  override write(event: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
     const candidates = listAt(event, 'candidates') ?? [];
     const ofCalls = calls[Symbol.iterator]();
     const edits = candidates.map((candidate) =>
@@ -133,7 +125,7 @@ export class GeminiEditor implements StreamEditor {
     const isNoneLeft = decisions.has('remove') && !decisions.has('pass');
     if (isLast && isNoneLeft && !state.isReplaced) {
       state.isReplaced = true;
-      kept.push({ text: this.#message });
+      kept.push({ text: this.message });
     }
     if (kept.length === parts.length && kept.every((part, index) => part === parts[index])) return candidate;
     if (kept.length === 0 && !isLast) return null;

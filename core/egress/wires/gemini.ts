@@ -1,6 +1,5 @@
 import { own } from '../../untrusted/fields.ts';
 import type { Json, ModelRequest, ModelWire } from '../model-wire.ts';
-import { JudgedCalls } from './judged-calls.ts';
 import { GeminiEditor } from './gemini-stream.ts';
 import { addedMessages, distinct, limitAt, nameAt, recordsAt, recordsIn, stringAt } from './members.ts';
 import { createStreamFilter } from './stream-filter.ts';
@@ -10,22 +9,20 @@ import { GEMINI_ERRORS } from './vendor-errors.ts';
 export const GEMINI: ModelWire = {
   name: 'gemini',
   readRequest,
-  prepare: () => null,
   readResponse(body) {
-    const editor = new GeminiEditor(new JudgedCalls(() => 'pass'), '');
+    const editor = new GeminiEditor({ judge: () => 'pass', message: '' });
     editor.read(body);
     editor.calls.finishAll();
     return { ...editor.facts, toolCalls: editor.calls.facts };
   },
   strip(body, judge, message) {
-    const editor = new GeminiEditor(new JudgedCalls(judge), message, true);
+    const editor = new GeminiEditor({ judge, message }, true);
     const calls = editor.read(body);
     editor.calls.finishAll();
-    const { removed } = editor.calls;
-    if (removed.length === 0) return null;
-    return { body: editor.write(body, calls)?.[0] ?? body, removed };
+    if (editor.calls.removed.length === 0) return null;
+    return editor.write(body, calls)?.[0] ?? body;
   },
-  createFilter: ({ judge, message }) => createStreamFilter(new GeminiEditor(new JudgedCalls(judge), message)),
+  createFilter: (options) => createStreamFilter(new GeminiEditor(options)),
   ...GEMINI_ERRORS,
 };
 

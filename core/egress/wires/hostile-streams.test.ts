@@ -10,7 +10,7 @@ import { WIRE_OF } from './wire-of.ts';
 
 const WIRES = Object.keys(VENDORS) as CallWire[];
 /** Of all protocols together; a million with `SEED=`, as in `make soak`. */
-const CASES = process.env['SEED'] === undefined ? 20_000 : 1_000_000;
+const CASES = process.env['SEED'] === undefined ? 6_000 : 1_000_000;
 
 const M = 'The policy removed a tool call.';
 const TOOLS = ['search', 'delete_order', 'find', '__proto__', 'constructor'];
@@ -192,7 +192,7 @@ function wholeCase(wire: CallWire, dice: Dice): void {
   const stripped = WIRE_OF[wire].strip(body, judge, M);
   expect(stripped === null).toBe(denied.count === 0);
   expect(JSON.stringify(body)).toBe(before);
-  expect(forbiddenIn(wire, [stripped?.body ?? body], forbidden)).toEqual([]);
+  expect(forbiddenIn(wire, [stripped ?? body], forbidden)).toEqual([]);
   WIRE_OF[wire].readResponse(body);
 }
 

@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
-import type { Json, JudgeCall, ModelResponse, ModelRequest, ModelWire } from '../model-wire.ts';
-import { JudgedCalls, isNoneLeft, NOT_A_CALL, type JudgedCall } from './judged-calls.ts';
+import type { Json, ModelRequest, ModelWire } from '../model-wire.ts';
+import type { CallPart, JudgedCall } from './judged-calls.ts';
 import { callIn, contentWith } from './chat-messages.ts';
 import {
   addedMessages,
@@ -16,17 +16,25 @@ import {
 } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
-import { createStreamFilter, noFacts, type StreamEditor } from './stream-filter.ts';
+import { CallEditor, createStreamFilter } from './stream-filter.ts';
 import { OLLAMA_ERRORS } from './vendor-errors.ts';
+import { wholeResponse } from './whole-response.ts';
 
 /** Ollama's own chat: its streams are lines of JSON, and its calls are whole. */
 export const OLLAMA: ModelWire = {
   name: 'ollama',
   readRequest,
-  prepare: () => null,
-  readResponse: (body) => read(body, () => 'pass').response,
-  strip,
-  createFilter: ({ judge, message }) => createStreamFilter(new OllamaEditor(judge, message)),
+  createFilter: (options) => createStreamFilter(new OllamaEditor(options)),
+  ...wholeResponse('ollama', {
+    entriesOf,
+    callIn: partIn,
+    isComplete: (body) => own(body, 'done') === true,
+    withEntries(body, kept, text) {
+      const left = messageWith(body, kept);
+      const content = text === null ? own(left, 'content') : contentWith(own(left, 'content'), text);
+      return { ...body, message: { ...left, content } };
+    },
+  }),
   ...OLLAMA_ERRORS,
 };
 
@@ -61,36 +69,13 @@ function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResults'] {
     });
 }
 
-const entriesOf = (body: Json): readonly unknown[] => listAt(recordAt(body, 'message'), 'tool_calls') ?? [];
-
-function judged(calls: JudgedCalls, entry: unknown): JudgedCall {
-  const part = callIn(entry);
-  return part === null ? NOT_A_CALL : calls.whole(part);
+function entriesOf(body: Json): readonly unknown[] {
+  return listAt(recordAt(body, 'message'), 'tool_calls') ?? [];
 }
 
-function read(
-  body: Json,
-  judge: JudgeCall,
-): { response: ModelResponse; calls: JudgedCalls; ofEntries: JudgedCall[] } {
-  const calls = new JudgedCalls(judge);
-  const ofEntries = entriesOf(body).map((entry) => judged(calls, entry));
-  const response: ModelResponse = {
-    model: nameAt(body, 'model'),
-    toolCalls: calls.facts,
-    usage: usageOf('ollama', body),
-    isComplete: own(body, 'done') === true,
-  };
-  return { response, calls, ofEntries };
-}
-
-function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelWire['strip']> {
-  const { calls, ofEntries } = read(body, judge);
-  const { removed } = calls;
-  if (removed.length === 0) return null;
-  const kept = entriesOf(body).filter((_, index) => ofEntries[index]?.decision !== 'remove');
-  const left = messageWith(body, kept);
-  const content = isNoneLeft(ofEntries) ? contentWith(own(left, 'content'), message) : own(left, 'content');
-  return { body: { ...body, message: { ...left, content } }, removed };
+/** An entry that is not a call, and therefore has no name, stays. */
+function partIn(entry: unknown): CallPart {
+  return callIn(entry) ?? { id: null, name: null, arguments: null };
 }
 
 /** The message with these calls. */
@@ -99,29 +84,17 @@ function messageWith(body: Json, calls: readonly unknown[]): Json {
   return calls.length === 0 ? without(message, 'tool_calls') : { ...message, tool_calls: calls };
 }
 
-class OllamaEditor implements StreamEditor {
-  readonly calls: JudgedCalls;
-  readonly facts = noFacts();
-  readonly #message: string;
+class OllamaEditor extends CallEditor {
   readonly #decisions = new Set<string>();
   readonly #positions = new Renumbering();
   #isReplaced = false;
 
-  constructor(judge: JudgeCall, message: string) {
-    this.calls = new JudgedCalls(judge);
-    this.#message = message;
-  }
-
-  get isChanging(): boolean {
-    return this.calls.isChanging;
-  }
-
-  read(event: Json): readonly JudgedCall[] {
+  override read(event: Json): readonly JudgedCall[] {
     this.facts.model ??= nameAt(event, 'model');
     this.facts.usage = usageOf('ollama', event) ?? this.facts.usage;
     this.facts.isComplete ||= own(event, 'done') === true;
     return entriesOf(event).map((entry) => {
-      const call = judged(this.calls, entry);
+      const call = this.calls.whole(partIn(entry));
       const index = positionOf(entry);
       if (index !== null && !this.isChanging) this.#positions.begin(index);
       this.#decisions.add(call.decision);
@@ -129,7 +102,7 @@ class OllamaEditor implements StreamEditor {
     });
   }
 
-  write(event: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
+  override write(event: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
     const entries = entriesOf(event);
     const kept = entries.flatMap((entry, index) => this.#kept(entry, calls[index]));
     const isSame = kept.length === entries.length && kept.every((entry, index) => entry === entries[index]);
@@ -167,7 +140,7 @@ class OllamaEditor implements StreamEditor {
     return {
       ...(model !== undefined && { model }),
       ...(at !== undefined && { created_at: at }),
-      message: { role: 'assistant', content: this.#message },
+      message: { role: 'assistant', content: this.message },
       done: false,
     };
   }

@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 import fc, { runs } from '../../../testing/random/properties.ts';
 import type { Json, JudgeCall } from '../model-wire.ts';
 import { createSseFrames } from '../sse-frames.ts';
-import { JudgedCalls } from './judged-calls.ts';
 import { AnthropicEditor } from './anthropic-stream.ts';
 import { ChatEditor } from './chat-stream.ts';
 import { RepeatedEvent } from '../../usage/repeated-event.ts';
@@ -153,9 +152,9 @@ const EVENTS: Readonly<Record<'chat' | 'responses' | 'anthropic', fc.Arbitrary<s
 
 const judge: JudgeCall = ({ name }) => (name === 'drop' ? 'remove' : 'pass');
 const editorOf = (wire: keyof typeof EVENTS, removeUsage: boolean): StreamEditor => {
-  const calls = new JudgedCalls(judge);
-  if (wire === 'chat') return new ChatEditor(calls, 'M', removeUsage);
-  return wire === 'responses' ? new ResponsesEditor(calls, 'M') : new AnthropicEditor(calls, 'M');
+  const options = { judge, message: 'M', removeUsage };
+  if (wire === 'chat') return new ChatEditor(options);
+  return wire === 'responses' ? new ResponsesEditor(options) : new AnthropicEditor(options);
 };
 
 test.each(['chat', 'responses', 'anthropic'] as const)(

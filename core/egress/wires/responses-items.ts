@@ -1,6 +1,6 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { Json } from '../model-wire.ts';
-import type { JudgedCall, CallPart } from './judged-calls.ts';
+import type { CallPart } from './judged-calls.ts';
 import { argumentsOf, listAt, nameAt, stringAt } from './members.ts';
 
 /** Tools of OpenAI that have a type instead of a name and that the agent runs: the type in a request, the type of a call, and the name here. */
@@ -35,14 +35,6 @@ export function callIn(item: unknown): CallPart | null {
   if (name === undefined) return null;
   const details = own(item, 'action') ?? own(item, 'actions') ?? own(item, 'operation');
   return { id, name, arguments: details === undefined ? null : argumentsOf(details) };
-}
-
-/** The output without removed calls. `calls`: one per entry, null for an entry that is not a call. */
-export function outputWithout(
-  output: readonly unknown[],
-  calls: readonly (JudgedCall | null)[],
-): readonly unknown[] {
-  return output.filter((_, index) => calls[index]?.decision !== 'remove');
 }
 
 /** An item with the message, for the output. */

@@ -1,11 +1,11 @@
 import type { Json } from '../model-wire.ts';
-import { isNoneLeft, type JudgedCall, type JudgedCalls } from './judged-calls.ts';
+import { isNoneLeft, type JudgedCall } from './judged-calls.ts';
 import { argumentsOf, indexAt, nameAt, recordAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
 import type { Repetition } from '../../usage/repeated-event.ts';
-import { callIn, messageEvents, messageItem, outputOf, outputWithout } from './responses-items.ts';
-import { noFacts, type StreamEditor } from './stream-filter.ts';
+import { callIn, messageEvents, messageItem, outputOf } from './responses-items.ts';
+import { CallEditor } from './stream-filter.ts';
 
 /** Names under which calls are remembered: positions, and ids of items and calls. */
 const MAX_KEYS = 5000;
@@ -22,26 +22,14 @@ const LAST: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 /** Reads and writes streams of OpenAI's Responses. */
-export class ResponsesEditor implements StreamEditor {
-  readonly calls: JudgedCalls;
-  readonly facts = noFacts();
-  readonly #message: string;
+export class ResponsesEditor extends CallEditor {
   /** By position (`#0`), id of the item, and id of the call. */
   readonly #known = new Map<string, JudgedCall>();
   readonly #all: JudgedCall[] = [];
   readonly #positions = new Renumbering();
   #isReplaced = false;
 
-  constructor(calls: JudgedCalls, message: string) {
-    this.calls = calls;
-    this.#message = message;
-  }
-
-  get isChanging(): boolean {
-    return this.calls.isChanging;
-  }
-
-  read(event: Json): readonly JudgedCall[] {
+  override read(event: Json): readonly JudgedCall[] {
     const type = stringAt(event, 'type') ?? '';
     const response = recordAt(event, 'response');
     if (response !== null) return this.#readResponse(response, type);
@@ -60,7 +48,7 @@ export class ResponsesEditor implements StreamEditor {
     return [call];
   }
 
-  write(event: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
+  override write(event: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
     const response = recordAt(event, 'response');
     if (response !== null) return this.#writeResponse(event, response, calls);
     const index = indexAt(event, 'output_index');
@@ -136,19 +124,18 @@ export class ResponsesEditor implements StreamEditor {
   #writeResponse(event: Json, response: Json, calls: readonly JudgedCall[]): readonly Json[] | null {
     const output = outputOf(response);
     const ofCalls = calls[Symbol.iterator]();
-    const left = outputWithout(
-      output,
-      output.map((item) => (callIn(item) === null ? null : (ofCalls.next().value ?? null))),
+    const left = output.filter(
+      (item) => callIn(item) === null || ofCalls.next().value?.decision !== 'remove',
     );
     const type = stringAt(event, 'type') ?? '';
     const isLast = LAST.get(type) === true && isNoneLeft(this.#all);
     if (!isLast) return left.length === output.length ? null : [withOutput(event, response, left)];
-    const item = messageItem(response, this.#message);
+    const item = messageItem(response, this.message);
     const last = withOutput(event, response, [...left, item]);
     if (this.#isReplaced) return [last];
     this.#isReplaced = true;
     const sequence = indexAt(event, 'sequence_number');
-    const events = messageEvents(item, this.#positions.add(), this.#message, sequence);
+    const events = messageEvents(item, this.#positions.add(), this.message, sequence);
     return [...events, sequence === null ? last : { ...last, sequence_number: sequence + events.length }];
   }
 }

@@ -1,22 +1,29 @@
 import { own } from '../../untrusted/fields.ts';
-import type { Json, JudgeCall, ModelResponse, ModelRequest, ModelWire } from '../model-wire.ts';
-import { JudgedCalls, isNoneLeft, type JudgedCall } from './judged-calls.ts';
+import type { Json, ModelRequest, ModelWire } from '../model-wire.ts';
 import { addedMessages, argumentsOf, limitAt, nameAt, recordsAt, stringAt } from './members.ts';
-import { usageOf } from './model-usage.ts';
-import { callIn, messageItem, nameOfClientTool, outputOf, outputWithout } from './responses-items.ts';
+import { callIn, messageItem, nameOfClientTool, outputOf } from './responses-items.ts';
 import { ResponsesEditor } from './responses-stream.ts';
 import { createStreamFilter } from './stream-filter.ts';
 import { RESPONSES_ERRORS } from './vendor-errors.ts';
+import { wholeResponse } from './whole-response.ts';
 
 /** OpenAI's Responses. */
 export const RESPONSES: ModelWire = {
   name: 'responses',
   readRequest,
-  prepare: () => null,
-  readResponse: (body) => read(body, () => 'pass').response,
-  strip,
-  createFilter: ({ judge, message }) =>
-    createStreamFilter(new ResponsesEditor(new JudgedCalls(judge), message)),
+  createFilter: (options) => createStreamFilter(new ResponsesEditor(options)),
+  ...wholeResponse('responses', {
+    entriesOf: outputOf,
+    callIn(item) {
+      const call = callIn(item);
+      return call === null ? null : { ...call, arguments: argumentsOf(call.arguments) };
+    },
+    isComplete: (body) => ['completed', 'incomplete'].includes(stringAt(body, 'status') ?? ''),
+    withEntries: (body, kept, message) => ({
+      ...body,
+      output: message === null ? kept : [...kept, messageItem(body, message)],
+    }),
+  }),
   ...RESPONSES_ERRORS,
 };
 
@@ -76,33 +83,4 @@ function isOfModel(item: Json): boolean {
   const role = stringAt(item, 'role');
   if (role !== null) return role === 'assistant';
   return !isOutput(item) && stringAt(item, 'type') !== 'mcp_approval_response';
-}
-
-function read(
-  body: Json,
-  judge: JudgeCall,
-): { response: ModelResponse; calls: JudgedCalls; ofOutput: (JudgedCall | null)[] } {
-  const calls = new JudgedCalls(judge);
-  const ofOutput = outputOf(body).map((item) => {
-    const call = callIn(item);
-    return call === null ? null : calls.whole({ ...call, arguments: argumentsOf(call.arguments) });
-  });
-  const status = stringAt(body, 'status');
-  const response: ModelResponse = {
-    model: nameAt(body, 'model'),
-    toolCalls: calls.facts,
-    usage: usageOf('responses', body),
-    isComplete: status === 'completed' || status === 'incomplete',
-  };
-  return { response, calls, ofOutput };
-}
-
-function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelWire['strip']> {
-  const { calls, ofOutput } = read(body, judge);
-  const { removed } = calls;
-  if (removed.length === 0) return null;
-  const left = outputWithout(outputOf(body), ofOutput);
-  const isReplaced = isNoneLeft(ofOutput.filter((call) => call !== null));
-  const output = isReplaced ? [...left, messageItem(body, message)] : left;
-  return { body: { ...body, output }, removed };
 }

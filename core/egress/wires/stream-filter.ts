@@ -1,7 +1,7 @@
 import { isRecord } from '../../untrusted/fields.ts';
-import type { Frame, Json, ModelResponse, StreamFilter } from '../model-wire.ts';
+import type { FilterOptions, Frame, Json, ModelResponse, StreamFilter } from '../model-wire.ts';
 import { frameLike } from '../sse-frames.ts';
-import type { JudgedCall, JudgedCalls } from './judged-calls.ts';
+import { JudgedCalls, type JudgedCall } from './judged-calls.ts';
 import { exactJson, readJson } from './exact-json.ts';
 import { jsonText, stringAt } from './members.ts';
 import { Repetitions, type Repetition } from '../../usage/repeated-event.ts';
@@ -29,9 +29,29 @@ export interface StreamEditor {
   repetition?(event: Json, data: string): Repetition | null;
 }
 
-/** The first facts of a stream. */
-export function noFacts(): Omit<ModelResponse, 'toolCalls'> {
-  return { model: null, usage: null, isComplete: false };
+/** What the editors of all protocols have. This one changes nothing: the protocol has no calls. */
+export class CallEditor implements StreamEditor {
+  readonly calls: JudgedCalls;
+  readonly facts: StreamEditor['facts'] = { model: null, usage: null, isComplete: false };
+  /** Text for the agent instead of the removed calls. */
+  readonly message: string;
+
+  constructor({ judge, message }: Pick<FilterOptions, 'judge' | 'message'>) {
+    this.calls = new JudgedCalls(judge);
+    this.message = message;
+  }
+
+  get isChanging(): boolean {
+    return this.calls.isChanging;
+  }
+
+  read(_event: Json): readonly JudgedCall[] {
+    return NO_CALLS;
+  }
+
+  write(_event: Json, _calls: readonly JudgedCall[], _data: string): ReturnType<StreamEditor['write']> {
+    return null;
+  }
 }
 
 const NO_CALLS: readonly JudgedCall[] = [];
