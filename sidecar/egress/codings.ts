@@ -6,22 +6,20 @@ import {
   createInflate,
   createInflateRaw,
   createZstdDecompress,
-  inflateRawSync,
-  inflateSync,
 } from 'node:zlib';
 import { decodeBody, ZSTD_PARAMS } from '../usage/decode-body.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
 
-type Decoded = Buffer | 'too-large' | null;
+type Decoded = ReturnType<typeof decodeBody>;
 type Decode = (body: Buffer, maxBytes: number) => Decoded;
 
 /** The codings that clients and servers decode. Servers send `deflate` with and without the header of zlib. */
 const DECODERS = {
-  gzip: (body, max) => buffer(decodeBody('gzip', body, max)),
-  'x-gzip': (body, max) => buffer(decodeBody('gzip', body, max)),
-  br: (body, max) => buffer(decodeBody('br', body, max)),
-  zstd: (body, max) => buffer(decodeBody('zstd', body, max)),
-  deflate: (body, max) => inflated(inflateSync, body, max) ?? inflated(inflateRawSync, body, max),
+  gzip: (body, max) => decodeBody('gzip', body, max),
+  'x-gzip': (body, max) => decodeBody('gzip', body, max),
+  br: (body, max) => decodeBody('br', body, max),
+  zstd: (body, max) => decodeBody('zstd', body, max),
+  deflate: (body, max) => decodeBody('deflate', body, max) ?? decodeBody('deflate-raw', body, max),
 } as const satisfies Readonly<Record<string, Decode>>;
 
 export type Coding = keyof typeof DECODERS;
@@ -49,19 +47,6 @@ export function decodedBody(body: Buffer, codings: readonly Coding[], maxBytes: 
   }
   return decoded;
 }
-
-function inflated(inflate: typeof inflateSync, body: Buffer, maxOutputLength: number): Decoded {
-  try {
-    return inflate(body, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength });
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too-large' : null;
-  }
-}
-
-const buffer = (decoded: ReturnType<typeof decodeBody>): Decoded =>
-  decoded === null || decoded === 'too-large'
-    ? decoded
-    : Buffer.from(decoded.buffer, decoded.byteOffset, decoded.byteLength);
 
 const ZLIB = { flush: constants.Z_SYNC_FLUSH };
 const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH };

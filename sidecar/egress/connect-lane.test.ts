@@ -293,8 +293,9 @@ describe('a host that the manifest does not declare', () => {
   test('that the organisation does not allow is denied in the mode log, too', async () => {
     const rules = { isAllowedHost: (host: string) => host === DECLARED, isDeclaredHost: () => true };
     await start({ mode: 'log', ...rules });
-    const { status, headers } = await tunnel(`${OTHER}:443`);
+    const { status, headers, socket } = await tunnel(`${OTHER}:443`);
     expect([status, headers.includes('x-platform-policy-violations: host_not_allowed')]).toEqual([403, true]);
+    socket.destroy();
     await lane?.close(0);
     await start({ mode: 'log', ...rules, enforcesRules: false });
     const port = await tcpServer((socket) => socket.end('hi'));

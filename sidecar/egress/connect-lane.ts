@@ -1,15 +1,22 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { helloProblem, parseConnectTarget, type ConnectTarget } from '../../core/egress/connect-target.ts';
 import type { EgressCall } from '../../core/shapes/egress-call.ts';
 import { createAddressGuard, guarded, RefusedAddress, type AddressGuard } from '../../probe/address-guard.ts';
 import { isOwnAddress } from '../../probe/own-address.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { bind } from '../../runtime/http-listener.ts';
+import { bind, endOf } from '../../runtime/http-listener.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { comesOverLoopback } from '../access.ts';
 import { startOnLoopback } from '../loopback.ts';
 import { lingerOn } from '../proxy/connection-end.ts';
+import { problemBody } from '../proxy/problem-response.ts';
 import { startTunnel } from './connect-tunnel.ts';
 
 const HOST_NOT_DECLARED = 'host_not_declared';
@@ -82,7 +89,8 @@ export class ConnectLane {
   readonly #options: ConnectLaneOptions;
   readonly #limits: ConnectLimits;
   readonly #guard: AddressGuard;
-  readonly #servers: Server[] = [];
+  /** Stops the servers. */
+  readonly #ends: ((graceMs: number) => Promise<void>)[] = [];
   readonly #clients = new Set<Socket>();
   /** Open tunnels, and requests for which a connection is being made. */
   #open = 0;
@@ -104,8 +112,9 @@ export class ConnectLane {
     await startOnLoopback(
       async (host) => {
         const server = this.#createServer();
+        const end = endOf(server, { clock: this.#options.clock, onCut: this.#cut });
         port = await bind(server, { port, host });
-        this.#servers.push(server);
+        this.#ends.push(end);
       },
       () => this.close(0),
     );
@@ -114,18 +123,12 @@ export class ConnectLane {
 
   /** Accepts no more requests and cuts the tunnels that are open after `graceMs` milliseconds. */
   async close(graceMs: number): Promise<void> {
-    const ended = new AbortController();
-    const cut = (): void => {
-      for (const client of this.#clients) client.destroy();
-      for (const server of this.#servers) server.closeAllConnections();
-    };
-    this.#options.clock.sleep(graceMs, ended.signal).then(cut, () => undefined);
-    const closed = this.#servers.map(
-      (server) => new Promise<void>((resolve) => server.close(() => resolve())),
-    );
-    await Promise.all(closed);
-    ended.abort();
+    await Promise.all(this.#ends.map((end) => end(graceMs)));
   }
+
+  readonly #cut = (): void => {
+    for (const client of this.#clients) client.destroy();
+  };
 
   #createServer(): Server {
     // Node.js checks the time of request heads only at this interval.
@@ -266,29 +269,17 @@ export class ConnectLane {
 }
 
 function respondOther(_request: IncomingMessage, response: ServerResponse): void {
-  const body = problemText(405, 'this port accepts CONNECT only: set HTTPS_PROXY to it, and not HTTP_PROXY');
+  const detail = 'this port accepts CONNECT only: set HTTPS_PROXY to it, and not HTTP_PROXY';
+  const body = problemBody({ status: 405, detail });
   response.writeHead(405, { allow: 'CONNECT', 'content-type': PROBLEM, connection: 'close' }).end(body);
 }
 
 const PROBLEM = 'application/problem+json';
-const TITLES: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  403: 'Forbidden',
-  405: 'Method Not Allowed',
-  502: 'Bad Gateway',
-  503: 'Service Unavailable',
-  504: 'Gateway Timeout',
-};
-
-function problemText(status: number, detail: string): string {
-  return JSON.stringify({ type: 'about:blank', title: TITLES[status], status, detail });
-}
-
 /** Sends a response to a CONNECT request instead of a tunnel, and ends the connection. */
 function respond(client: Socket, status: number, detail: string, violations: readonly string[] = []): void {
-  const body = problemText(status, detail);
+  const body = problemBody({ status, detail });
   client.end(
-    `HTTP/1.1 ${status} ${TITLES[status]}\r\nconnection: close\r\ncontent-type: ${PROBLEM}\r\n` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: ${PROBLEM}\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\n${headerOf(violations)}\r\n${body}`,
   );
   lingerOn(client);

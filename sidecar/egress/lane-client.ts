@@ -5,11 +5,10 @@ import type { PlainExchange } from '../plain-http/serve-plain-requests.ts';
 import type { ClientBody, ClientRequest, ClientResponse } from '../proxy/client-message.ts';
 import { cutOff, lingerOver } from '../proxy/connection-end.ts';
 import { frame, type Framed } from '../proxy/framing.ts';
-import { printable, type HeaderList } from '../proxy/headers.ts';
+import { printable, recordOf, type HeaderList } from '../proxy/headers.ts';
 import { BodyInlet } from '../proxy/request-body.ts';
 import type { ResponseWriter } from '../proxy/response-writer.ts';
 import type { ArrivingRequest } from './lane-entrance.ts';
-import { http2Headers } from './lane-headers.ts';
 
 /** A request of the agent with its response, over HTTP/1.1 or HTTP/2. */
 export interface LaneClient extends ArrivingRequest {
@@ -102,7 +101,8 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
     response: response as unknown as ClientResponse,
     writeHead: (status, _message, headers) => {
       try {
-        response.writeHead(status, http2Headers(headers));
+        // Header names of HTTP/2 are in lower case, and repeated ones are a list.
+        response.writeHead(status, { ...recordOf(headers) });
       } catch (error) {
         // Otherwise the headers would stay in the response, and the head of an error would fail as well.
         for (const name of response.getHeaderNames()) response.removeHeader(name);

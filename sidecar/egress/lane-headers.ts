@@ -1,5 +1,5 @@
 import { addressOnLane } from '../../core/egress/lane-addresses.ts';
-import { endToEnd, pairsOf, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
+import { endToEnd, pairsOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
 import type { Admitted } from './lane-entrance.ts';
 
 /**
@@ -73,11 +73,6 @@ const OF_THE_BODY: ReadonlySet<string> = new Set([
 ]);
 
 const isOfTheBody = (name: string): boolean => OF_THE_BODY.has(name);
-
-/** Header names of HTTP/2 are in lower case, and repeated ones are a list. */
-export const http2Headers = (headers: HeaderList): Record<string, string | string[]> => ({
-  ...recordOf(headers),
-});
 
 /** The content type without parameters, in lower case; empty: none. */
 export function mediaTypeOf(raw: HeaderList): string {

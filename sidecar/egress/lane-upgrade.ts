@@ -1,7 +1,6 @@
 import { ServerResponse, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import { frame } from '../proxy/framing.ts';
 import { printable } from '../proxy/headers.ts';
 import { OVERLOAD, writeProblem } from '../proxy/problem-response.ts';
@@ -10,8 +9,8 @@ import { holdWhilePaused, switchProtocols } from '../proxy/upgrade-response.ts';
 import type { UpstreamFailure } from '../proxy/upstream.ts';
 import { watchEarly } from '../proxy/watch-early.ts';
 import { NO_FACTS } from './lane-call.ts';
-import type { LaneContext, OpenLane } from './lane-context.ts';
-import { admit } from './lane-entrance.ts';
+import type { LaneContext } from './lane-context.ts';
+import { admit, type Admitted } from './lane-entrance.ts';
 import { clientHeaders, upstreamHeaders } from './lane-headers.ts';
 import { FAILURES } from './own-response.ts';
 
@@ -19,9 +18,7 @@ import { FAILURES } from './own-response.ts';
 const HANDSHAKE_MS = 30_000;
 
 /** A WebSocket through a lane. It passes unread and is counted. */
-interface Passage {
-  open: OpenLane;
-  route: LaneRoute;
+interface Passage extends Admitted {
   request: IncomingMessage;
   client: Socket;
   /** Stops watching the client while it waits for the upstream. */
@@ -43,23 +40,16 @@ export function handleLaneUpgrade(
     writeProblem(client, 'problem' in result ? result.problem : OVERLOAD);
     return;
   }
-  const { open, route, headBytes } = result.admitted;
-  const passage: Passage = {
-    open,
-    route,
-    request,
-    client,
-    stopWatch: watchEarly(client, head),
-    statusCode: null,
-  };
-  record(context, passage, headBytes);
+  const stopWatch = watchEarly(client, head);
+  const passage = { ...result.admitted, request, client, stopWatch, statusCode: null };
+  record(context, passage);
   connect(context, passage);
 }
 
 /** Counts the connection when it ends. */
-function record(context: LaneContext, passage: Passage, headBytes: number): void {
+function record(context: LaneContext, passage: Passage): void {
   const { clock, load, log } = context;
-  const { route, request, client } = passage;
+  const { route, request, client, headBytes } = passage;
   const [at, startedAtMs] = [clock.now(), clock.monotonicMs()];
   const entry = context.join(request.rawHeaders);
   log.unread(route.lane.id, 'route');
