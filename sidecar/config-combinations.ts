@@ -7,33 +7,25 @@ export const DEFAULT_UPSTREAM = 'http://localhost:8000';
 interface Combination {
   name: keyof RawConfig;
   wanted: string;
-  /** `given`: the variables that are set. */
-  isWrong(given: { [name in keyof RawConfig]?: string }): boolean;
+  isWrong(given: Given): boolean;
 }
 
-interface OwnPorts {
-  PROXY_PORT?: string;
-  CONTROL_PLANE_PORT?: string;
-  OTLP_PORT?: string;
-  EGRESS_LANES?: string;
-  EGRESS_PORT?: string;
-  EGRESS_CONNECT?: string;
-  EGRESS_CONNECT_PORT?: string;
-}
+/** The variables that are set. */
+type Given = { [name in keyof RawConfig]?: string };
 
 /** Whether a URL is an address of this sidecar. */
-function isOwnAddress(address: string, given: OwnPorts): boolean {
+function isOwnAddress(address: string, given: Given): boolean {
   const url = URL.parse(address);
   const ownPorts = [...mainPortsOf(given), ...lanePortsOf(given)].map(Number);
   return url !== null && isOwnHost(url.hostname) && ownPorts.includes(hostPortOf(url).port);
 }
 
-function mainPortsOf({ PROXY_PORT = '4000', CONTROL_PLANE_PORT = '4001', OTLP_PORT }: OwnPorts): string[] {
+function mainPortsOf({ PROXY_PORT = '4000', CONTROL_PLANE_PORT = '4001', OTLP_PORT }: Given): string[] {
   return [PROXY_PORT, CONTROL_PLANE_PORT, ...(OTLP_PORT === undefined ? [] : [OTLP_PORT])];
 }
 
 /** The ports of the lanes that are open. */
-function lanePortsOf(given: OwnPorts): string[] {
+function lanePortsOf(given: Given): string[] {
   const { EGRESS_LANES, EGRESS_PORT = '4002', EGRESS_CONNECT = 'off', EGRESS_CONNECT_PORT = '4003' } = given;
   return [
     ...(EGRESS_LANES === undefined ? [] : [EGRESS_PORT]),
@@ -97,13 +89,12 @@ export const COMBINATIONS: readonly Combination[] = [
   {
     name: 'OTLP_FORWARD_URL',
     wanted: 'the address of a collector, not a port of the sidecar',
-    isWrong: ({ OTLP_FORWARD_URL, ...ports }) =>
-      OTLP_FORWARD_URL !== undefined && isOwnAddress(OTLP_FORWARD_URL, ports),
+    isWrong: (given) => given.OTLP_FORWARD_URL !== undefined && isOwnAddress(given.OTLP_FORWARD_URL, given),
   },
   {
     name: 'UPSTREAM_URL',
     wanted: "the address of the agent, not the sidecar's own proxy or control port",
-    isWrong: ({ UPSTREAM_URL = DEFAULT_UPSTREAM, ...ports }) => isOwnAddress(UPSTREAM_URL, ports),
+    isWrong: (given) => isOwnAddress(given.UPSTREAM_URL ?? DEFAULT_UPSTREAM, given),
   },
   {
     name: 'PLATFORM_TOKEN_FILE',

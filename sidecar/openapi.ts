@@ -1,7 +1,6 @@
 import { eventBatch } from '../core/shapes/events.ts';
 import { openApiDocument, type Access } from '../core/openapi/document.ts';
-import { TEXT } from '../core/untrusted/json-schema.ts';
-import type { JsonSchema } from '../core/untrusted/json-schema.ts';
+import { TEXT, type JsonSchema } from '../core/untrusted/json-schema.ts';
 import { COMMON_SCHEMAS } from '../core/openapi/schemas/common.ts';
 import { SIDECAR_SCHEMAS } from '../core/openapi/schemas/sidecar.ts';
 import { proofSubmission } from '../core/shapes/proof.ts';

@@ -1,7 +1,6 @@
 import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
-import type { BehavioralEvent } from '../../core/shapes/events.ts';
 import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
-import type { EventBatch } from '../../core/shapes/events.ts';
+import type { BehavioralEvent, EventBatch } from '../../core/shapes/events.ts';
 import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import { sightingsIn } from '../../core/facts/sightings.ts';
 import {

@@ -19,22 +19,9 @@ export interface Counters {
 }
 
 /** The files of the kernel that a census reads. */
-export interface ProcNet {
+export interface ProcNet extends Omit<ProcFiles, 'counters'> {
   /** `/proc/net/snmp` at the last reading. */
   readonly counters: Readonly<Counters>;
-  /** Reads the counters again. Returns whether a byte changed. Throws if the file cannot be read. */
-  readCounters(): boolean;
-  /** Reads tables in this thread. A table that does not exist, for example without IPv6, has no rows. */
-  readTables(tables: readonly TableName[], take: TakeRows): void;
-  /** The same in another thread, for large tables. Rejects if the thread fails. */
-  readTablesInThread(tables: readonly TableName[], take: TakeRows): Promise<void>;
-  /** Inodes of the sockets of this process. */
-  ownInodes(): ReadonlySet<number>;
-  /** Names of the network interfaces. */
-  interfaces(): string[];
-  /** Ends the thread, which is started again when it is needed. */
-  endThread(): void;
-  close(): void;
 }
 
 /**
@@ -84,6 +71,7 @@ export class ProcFiles implements ProcNet {
     this.#root = root;
   }
 
+  /** Reads the counters again. Returns whether a byte changed. Throws if the file cannot be read. */
   readCounters(): boolean {
     const last = this.counters;
     const next = this.#spare;
@@ -105,6 +93,7 @@ export class ProcFiles implements ProcNet {
     }
   }
 
+  /** Reads tables in this thread. A table that does not exist, for example without IPv6, has no rows. */
   readTables(tables: readonly TableName[], take: TakeRows): void {
     for (const table of tables) {
       const file = openOrNull(`${this.#root}/net/${table}`);
@@ -133,6 +122,7 @@ export class ProcFiles implements ProcNet {
     }
   }
 
+  /** The same in another thread, for large tables. Rejects if the thread fails. */
   async readTablesInThread(tables: readonly TableName[], take: TakeRows): Promise<void> {
     const thread = (this.#thread ??= this.#startThread());
     const contents = await new Promise<Uint8Array[]>((resolve, reject) => {
@@ -150,6 +140,7 @@ export class ProcFiles implements ProcNet {
     }
   }
 
+  /** Inodes of the sockets of this process. */
   ownInodes(): ReadonlySet<number> {
     const inodes = new Set<number>();
     for (const name of readdirSync(`${this.#root}/fd`)) {
@@ -159,11 +150,13 @@ export class ProcFiles implements ProcNet {
     return inodes;
   }
 
+  /** Names of the network interfaces. */
   interfaces(): string[] {
     const lines = readFileSync(`${this.#root}/net/dev`, 'utf8').split('\n');
     return lines.flatMap((line) => /^\s*([^:\s]+):/.exec(line)?.[1] ?? []);
   }
 
+  /** Ends the thread, which is started again when it is needed. */
   endThread(): void {
     void this.#thread?.terminate();
     this.#thread = null;

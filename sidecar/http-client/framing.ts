@@ -1,14 +1,11 @@
+import type { HeadReader } from './head-reader.ts';
 import { InvalidResponse } from './invalid-response.ts';
 
 /** How the end of a body is found. */
 export type BodyEnd = 'none' | 'length' | 'chunks' | 'close';
 
 /** The part of a response head that determines its end and the use of its connection. */
-export interface FramedHead {
-  status: number;
-  isHttp11: boolean;
-  fields: readonly string[];
-}
+export type FramedHead = Pick<HeadReader, 'status' | 'isHttp11' | 'fields'>;
 
 export interface ResponseFraming {
   end: BodyEnd;

@@ -1,17 +1,12 @@
 import type { HeaderLine, KnownLines } from '../../core/untrusted/known-lines.ts';
+import type { UpstreamHandler } from '../proxy/upstream.ts';
 import { ChunkReader } from './chunk-reader.ts';
 import { framingOf, type BodyEnd } from './framing.ts';
 import { HeadReader } from './head-reader.ts';
 import { InvalidResponse } from './invalid-response.ts';
 
-/** Receives one response, in this order: information*, head, data*, end. */
-export interface ResponseSink {
-  onInformation(status: number, raw: readonly string[]): void;
-  onHead(status: number, message: string, raw: readonly string[]): void;
-  /** The chunk is not used again. */
-  onData(chunk: Buffer): void;
-  onEnd(rawTrailers: readonly string[]): void;
-}
+/** Receives one response, in this order: information*, head, data*, end. A chunk of data is not used again. */
+export type ResponseSink = Pick<UpstreamHandler, 'onInformation' | 'onHead' | 'onData' | 'onEnd'>;
 
 type State = BodyEnd | 'head' | 'over';
 

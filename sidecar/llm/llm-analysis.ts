@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Facts } from '../../core/facts/facts.ts';
 import type { GapReport, Issue } from '../../core/shapes/gap.ts';
 import type { AnalysisState } from '../../core/shapes/analysis-state.ts';
@@ -213,9 +213,8 @@ export class LlmAnalysis {
 }
 
 function keyOf({ manifest, report }: Question): Key {
-  const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
-  const manifestHash = hashOf(manifest);
-  return { manifest: manifestHash, whole: hashOf(`${manifestHash}\n${report}`) };
+  const manifestHash = hash('sha256', manifest);
+  return { manifest: manifestHash, whole: hash('sha256', `${manifestHash}\n${report}`) };
 }
 
 /** The most that a request is expected to use. */

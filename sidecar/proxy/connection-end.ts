@@ -6,6 +6,12 @@ import type { ClientResponse } from './client-message.ts';
 /** How long a client may read the rest of a response or send the rest of a request before its connection is cut. */
 const LINGER_MS = 5_000;
 
+/** Cuts a connection that is still open then. */
+export function cutLater(socket: Duplex): void {
+  const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(cut));
+}
+
 /** Calls `go` once this response is sent, unless its connection ends with it. */
 export function afterResponse(response: ClientResponse, go: (socket: Socket) => void): void {
   const { socket } = response.req;
@@ -38,8 +44,8 @@ export const isLingering = (socket: Duplex): boolean => lingering.has(socket);
  */
 export function lingerOn(socket: Duplex): void {
   lingering.add(socket);
-  const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  socket.once('close', () => clearTimeout(cut)).resume();
+  cutLater(socket);
+  socket.resume();
 }
 
 /** Like `lingerOn`, for a connection that Node.js ends after a response that is not written yet. */
@@ -53,8 +59,7 @@ export function lingerAtEnd(socket: Socket): void {
 /** Ends the connection after an incomplete response, so that the client detects the truncation. */
 export function cutOff(response: ClientResponse): void {
   const end = (socket: Socket): void => {
-    const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-    socket.once('close', () => clearTimeout(cut));
+    cutLater(socket);
     // In HTTP/1.0 a response without a length ends with its connection: only a reset marks it as truncated.
     if (response.req.httpVersion === '1.0') socket.write('', () => socket.resetAndDestroy());
     else socket.destroySoon();

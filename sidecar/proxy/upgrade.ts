@@ -5,21 +5,20 @@ import type { Duplex } from 'node:stream';
 import type { UpstreamFailureKind } from '../../core/shapes/audit-entry.ts';
 import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import { agentRequest } from './agent-request.ts';
+import { cutLater } from './connection-end.ts';
 import { frame } from './framing.ts';
-import { valuesOf, without, type HeaderList } from './headers.ts';
-import { costOfHead, type LoadLimits } from './load-limits.ts';
+import { valuesOf, without } from './headers.ts';
+import { costOfHead } from './load-limits.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { OVERLOAD, writeProblem } from './problem-response.ts';
 import { requestIdOf } from './request-id.ts';
 import { upgradeRequest } from './upgrade-request.ts';
 import { fail, holdWhilePaused, judge, relay, switchProtocols, type Passage } from './upgrade-response.ts';
-import { connectTimeoutOf, UNBUFFERED, type UpstreamOptions } from './upstream.ts';
+import { connectTimeoutOf, UNBUFFERED, type UpstreamOptions, type UpstreamRequest } from './upstream.ts';
 import { watchEarly } from './watch-early.ts';
 
 /** Milliseconds until the first probe of an idle connection, which detects an agent that has vanished. */
 const PROBE_MS = 60_000;
-/** How long a side may read the last bytes after the other side has disconnected. */
-const LINGER_MS = 5_000;
 
 export interface Upgrader {
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
@@ -39,7 +38,8 @@ export function createUpgrader(context: ProxyContext, options: UpstreamOptions):
       const passage = { ...admitted.passage, stopWatch: watchEarly(client, head) };
       passages.add(passage);
       client.once('close', () => {
-        leave(context.load, passage);
+        context.load.leave();
+        context.load.giveBackHead(passage.headBytes);
         passages.delete(passage);
         afterJudging(passage, () => finish(context, passage));
       });
@@ -57,10 +57,7 @@ export function createUpgrader(context: ProxyContext, options: UpstreamOptions):
 }
 
 /** What the agent is asked for. */
-interface Target {
-  path: string;
-  headers: HeaderList;
-}
+type Target = Pick<UpstreamRequest, 'path' | 'headers'>;
 
 function senderTo({ url, tls }: UpstreamOptions): (target: Target) => ClientRequest {
   const options = { keepAlive: false, ...UNBUFFERED };
@@ -91,7 +88,9 @@ function connect(
       .once('close', () => afterJudging(passage, () => closeAbandoned(client)));
     // At once: without these bytes, a socket that ends while its head is judged would be over.
     if (rest.length > 0) agent.unshift(rest);
-    switched(context, passage, agent);
+    client.once('close', () => closeAbandoned(agent));
+    passage.stopWatch();
+    holdWhilePaused(context.load, client, [agent, client]);
     const pass = (headers: string[]): void => switchProtocols(client, agent, headers);
     judge(context, passage, { incoming, source: agent, pass });
   });
@@ -107,11 +106,6 @@ function failed({ outages }: ProxyContext, passage: Passage, error: Error): void
   const kind: UpstreamFailureKind = isTimedOut ? 'timeout' : isConnected ? 'broken' : 'unreachable';
   outages.failed({ kind, error }, requestId);
   fail(passage, kind);
-}
-
-function leave(load: LoadLimits, { headBytes }: Pick<Passage, 'headBytes'>): void {
-  load.leave();
-  load.giveBackHead(headBytes);
 }
 
 /** Rejects invalid requests, and starts the audit entry of a valid one. */
@@ -166,8 +160,7 @@ function afterJudging({ judging }: Passage, go: () => void): void {
  * unread bytes would block it, and the connection would leak.
  */
 function closeAbandoned(socket: Socket): void {
-  const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  socket.once('close', () => clearTimeout(cut));
+  cutLater(socket);
   socket.end();
   // After the end of the pipe, which pauses the socket.
   setImmediate(() => socket.resume());
@@ -175,11 +168,7 @@ function closeAbandoned(socket: Socket): void {
 
 /** Limits the time to the connection, and records it. */
 function limitConnect(outgoing: ClientRequest, passage: Passage, timeoutMs: number): void {
-  const timer = setTimeout(() => {
-    passage.isTimedOut = true;
-    outgoing.destroy(new Error(`no connection within ${timeoutMs} ms`));
-  }, timeoutMs);
-  outgoing.once('close', () => clearTimeout(timer));
+  const timer = timeOut(outgoing, passage, `no connection within ${timeoutMs} ms`, timeoutMs);
   outgoing.once('socket', (agent) =>
     agent.once('connect', () => {
       clearTimeout(timer);
@@ -191,24 +180,21 @@ function limitConnect(outgoing: ClientRequest, passage: Passage, timeoutMs: numb
 
 /** Limits the time to the first byte of the agent's response. An open WebSocket may be idle without limit. */
 function limitWait(outgoing: ClientRequest, passage: Passage, timeoutMs: number): void {
+  const timer = timeOut(outgoing, passage, `no response within ${timeoutMs} ms`, timeoutMs);
+  for (const event of ['upgrade', 'response']) outgoing.once(event, () => clearTimeout(timer));
+}
+
+function timeOut(outgoing: ClientRequest, passage: Passage, reason: string, ms: number): NodeJS.Timeout {
   const timer = setTimeout(() => {
     passage.isTimedOut = true;
-    outgoing.destroy(new Error(`no response within ${timeoutMs} ms`));
-  }, timeoutMs);
-  for (const event of ['upgrade', 'response', 'close']) outgoing.once(event, () => clearTimeout(timer));
+    outgoing.destroy(new Error(reason));
+  }, ms);
+  outgoing.once('close', () => clearTimeout(timer));
+  return timer;
 }
 
-function switched({ load }: ProxyContext, passage: Passage, agent: Socket): void {
-  const { client } = passage;
-  client.once('close', () => closeAbandoned(agent));
-  passage.stopWatch();
-  holdWhilePaused(load, client, [agent, client]);
-}
-
-function finish(
-  context: ProxyContext,
-  { recording, client, agent, atSwitch, statusCode, isCut }: Passage,
-): void {
+function finish(context: ProxyContext, passage: Passage): void {
+  const { recording, client, agent, atSwitch, statusCode, isCut } = passage;
   recording.bytesIn((agent?.bytesWritten ?? 0) - atSwitch.written);
   recording.bytesOut((agent?.bytesRead ?? 0) - atSwitch.read);
   recording.complete({

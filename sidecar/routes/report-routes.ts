@@ -29,45 +29,29 @@ const ENDED = {
   },
 } as const;
 
+const view = (only: string, description: string): NonNullable<Operation['query']> => ({
+  view: { schema: { type: 'string', enum: [only] }, description: `\`${only}\`: ${description}` },
+});
+
+const oneOf = (description: string, ...schemas: string[]): Operation['responses'] => ({
+  200: { description, schema: { anyOf: schemas.map(ref) } },
+});
+
 const GAP: Operation = {
   id: 'getGapReport',
-  query: {
-    ...ENDED,
-    view: {
-      schema: { type: 'string', enum: ['alignment'] },
-      description: '`alignment`: the issues as declared and observed values.',
-    },
-  },
-  responses: {
-    200: { description: 'The report.', schema: { anyOf: [ref('GapReport'), ref('AlignmentReport')] } },
-  },
+  query: { ...ENDED, ...view('alignment', 'the issues as declared and observed values.') },
+  responses: oneOf('The report.', 'GapReport', 'AlignmentReport'),
 };
 
 const EXPLORE: Operation = {
   id: 'exploreAgent',
-  query: {
-    ...ENDED,
-    view: {
-      schema: { type: 'string', enum: ['matrix'] },
-      description: '`matrix`: declared, reported and observed items side by side.',
-    },
-  },
-  responses: {
-    200: {
-      description: 'The parts of the agent.',
-      schema: { anyOf: [ref('ExploreReport'), ref('MatrixReport')] },
-    },
-  },
+  query: { ...ENDED, ...view('matrix', 'declared, reported and observed items side by side.') },
+  responses: oneOf('The parts of the agent.', 'ExploreReport', 'MatrixReport'),
 };
 
 const USAGE: Operation = {
   id: 'getUsage',
-  responses: {
-    200: {
-      description: 'The usage.',
-      schema: { anyOf: [ref('AgentUsageReport'), ref('RingUsageReport')] },
-    },
-  },
+  responses: oneOf('The usage.', 'AgentUsageReport', 'RingUsageReport'),
 };
 
 /** Reports about the agent's declared and observed state; each response names its data source. */
