@@ -1,8 +1,10 @@
 import type { Request, Response } from 'express';
+import type { AdminAction } from '../../core/shapes/admin-action.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { requireHistory, NO_HISTORY } from './history.ts';
 import { integerIn, readQuery } from './query.ts';
+import { readRoute } from './read-route.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
@@ -17,10 +19,7 @@ const QUERY = {
 /** The log of requests with the admin key that change something. */
 export function adminActionRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   return [
-    {
-      method: 'GET',
-      path: PATH,
-      access: 'admin',
+    readRoute(PATH, {
       summary: `\`[{id, at, action, address, agentName, namespace, ruleId, status}]\`, newest first: the last 10,000 requests with the admin key that change something, and requests with a wrong key (403, at most one per minute and address). \`action\` is the operation id. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?before=\` (an id). \`Link: <…>; rel="next"\` if there is a next page. 501 with the Kubernetes store, which only logs the actions.`,
       operation: {
         id: 'listAdminActions',
@@ -34,11 +33,11 @@ export function adminActionRoutes(context: ControlPlaneContext): ControlPlaneRou
           ...NO_HISTORY,
         },
       },
-      handlers: [listActions],
-    },
+      read: listActions,
+    }),
   ];
 
-  async function listActions(request: Request, response: Response): Promise<void> {
+  async function listActions(request: Request, response: Response): Promise<AdminAction[]> {
     const history = requireHistory(context, 'log of admin actions');
     const { limit = DEFAULT_LIMIT, before = null } = readQuery(request, QUERY);
     // One more action than the limit shows whether there is a next page.
@@ -47,6 +46,6 @@ export function adminActionRoutes(context: ControlPlaneContext): ControlPlaneRou
     const last = page.at(-1);
     if (actions.length > page.length && last !== undefined)
       response.set('link', `<${PATH}?limit=${limit}&before=${last.id}>; rel="next"`);
-    response.json(page);
+    return page;
   }
 }

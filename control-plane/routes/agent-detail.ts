@@ -1,4 +1,4 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { AgentRecord } from '../stores/store.ts';
 import { listItemOf } from './agent-row.ts';
@@ -6,15 +6,13 @@ import { agentOrganisationOf } from '../../core/fleet/agent-organisation.ts';
 import { MAX_ITEMS, type AgentOrganisation } from '../../core/shapes/agent-organisation.ts';
 import type { AgentDetail } from '../../core/shapes/agent-detail.ts';
 import { AGENT_QUERY, AGENT_RESPONSES, findAgent } from './find-agent.ts';
+import { readRoute } from './read-route.ts';
 
 /** Everything that is stored about one agent. */
 export function agentDetailRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const { organisation, clock, store } = context;
   return [
-    {
-      method: 'GET',
-      path: '/api/v1/agents/:name',
-      access: 'admin',
+    readRoute('/api/v1/agents/:name', {
       summary:
         '`{agentId, agentName, namespace, runtime, source, lastSeen, status}`. `status` has the members of the status of an AgentObservation, without `tokenHashes` and `proofTombstones`.',
       operation: {
@@ -26,16 +24,9 @@ export function agentDetailRoutes(context: ControlPlaneContext): ControlPlaneRou
           404: 'There is no such agent.',
         },
       },
-      handlers: [
-        async (request: Request, response: Response) => {
-          response.json(detailOf(await findAgent(request, context)));
-        },
-      ],
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/agents/:name/organisation',
-      access: 'admin',
+      read: async (request) => detailOf(await findAgent(request, context)),
+    }),
+    readRoute('/api/v1/agents/:name/organisation', {
       summary: `\`{namespace, agentName, allowed, compliant, organisation, policies: [{name, rules, excepted}], allows, declared: {models, tools, hosts, maxMonthlyUSD, maxTokensPerDay}, observed: {models, tools, hosts, tokensToday, costTodayUsd}}\`: what the Deny rules allow the agent (\`allows\`), what its manifest declares and what was observed. Models, tools and hosts are \`{items: [{name, breaks, undeclared}], total}\` with at most ${MAX_ITEMS} items. \`organisation\` is the result of the last judgement. null: not known.`,
       operation: {
         id: 'getAgentOrganisation',
@@ -46,12 +37,8 @@ export function agentDetailRoutes(context: ControlPlaneContext): ControlPlaneRou
           404: 'There is no such agent.',
         },
       },
-      handlers: [
-        async (request: Request, response: Response) => {
-          response.json(await agentOrganisation(request));
-        },
-      ],
-    },
+      read: agentOrganisation,
+    }),
   ];
 
   async function agentOrganisation(request: Request): Promise<AgentOrganisation> {

@@ -9,6 +9,7 @@ import { listItemOf } from './agent-row.ts';
 import { type AgentRow, AGENT_FIELDS } from '../../core/shapes/agent-row.ts';
 import { AGENT_QUERY, findAgent, namespaceReader } from './find-agent.ts';
 import { integerIn, oneOf, readQuery, someOf } from './query.ts';
+import { readRoute } from './read-route.ts';
 
 /** Default number of agents per page. */
 const DEFAULT_LIMIT = 500;
@@ -69,11 +70,11 @@ const DELETE: Described = {
 export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const { store, clock, logger } = context;
   return [
-    { method: 'GET', path: '/api/v1/agents', access: 'admin', ...LIST, handlers: [listAgents] },
+    readRoute('/api/v1/agents', { ...LIST, read: listAgents }),
     { method: 'DELETE', path: '/api/v1/agents/:name', access: 'admin', ...DELETE, handlers: [removeAgent] },
   ];
 
-  async function listAgents(request: Request, response: Response): Promise<void> {
+  async function listAgents(request: Request, response: Response): Promise<Partial<AgentRow>[]> {
     const query = readQuery(request, LIST_QUERY);
     const { limit = DEFAULT_LIMIT, continue: after = null, mirrored, fields, trend, ...wanted } = query;
     const onlyOwn = mirrored === 'false';
@@ -82,11 +83,10 @@ export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
     if (page.next !== null) response.set('link', `<${nextPage(request, limit, page.next)}>; rel="next"`);
     const isTrendWanted = trend === 'true' || fields?.includes('trend') === true;
     const trends = isTrendWanted ? await trendsOf(page.agents) : null;
-    const rows = page.agents.map((agent) => {
+    return page.agents.map((agent) => {
       const row = selected(listItemOf(agent), fields);
       return trends === null ? row : { ...row, trend: trends.get(`${agent.namespace}/${agent.name}`) ?? [] };
     });
-    response.json(rows);
   }
 
   async function trendsOf(agents: readonly AgentRecord[]): Promise<ReadonlyMap<string, number[]>> {

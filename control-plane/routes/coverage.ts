@@ -1,10 +1,10 @@
-import type { Request, Response } from 'express';
 import { coverageOf } from '../../core/fleet/coverage.ts';
 import { COVERAGE_KINDS } from '../../core/shapes/coverage.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { LiveFleet } from '../live/fleet.ts';
 import { namespaceReader } from './find-agent.ts';
 import { integerIn, readQuery } from './query.ts';
+import { readRoute } from './read-route.ts';
 
 /** Default and maximum number of listed gaps of each kind. */
 const DEFAULT_LIMIT = 500;
@@ -18,25 +18,19 @@ const COVERAGE_QUERY = {
 /** What the control plane does not see of the fleet. */
 export function coverageRoutes(context: ControlPlaneContext, live: () => LiveFleet): ControlPlaneRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/api/v1/coverage',
-      access: 'admin',
+    readRoute('/api/v1/coverage', {
       summary: `\`{generatedAt, agents, gaps: [{kind, agentName, namespace, reason, remedy, since}], kinds: [{kind, title, explanation, count}]}\`: the parts of agents that nothing reports. Kinds: ${COVERAGE_KINDS.map((kind) => `\`${kind}\``).join(', ')}. \`count\` counts the agents of a kind; \`gaps\` lists at most \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}) of them, ordered by namespace and name. Query: \`?namespace=\`. At most two seconds old.`,
       operation: {
         id: 'getCoverage',
         query: COVERAGE_QUERY,
         responses: { 200: { description: 'The gaps by kind.', schema: 'CoverageReport' } },
       },
-      handlers: [
-        async (request: Request, response: Response) => {
-          const { namespace, limit = DEFAULT_LIMIT } = readQuery(request, COVERAGE_QUERY);
-          const agents = await live().excerpts();
-          const wanted =
-            namespace === undefined ? agents : agents.filter((agent) => agent.namespace === namespace);
-          response.json(coverageOf(wanted, { at: context.clock.now(), limit }));
-        },
-      ],
-    },
+      async read(request) {
+        const { namespace, limit = DEFAULT_LIMIT } = readQuery(request, COVERAGE_QUERY);
+        const agents = await live().excerpts();
+        const wanted = agents.filter((agent) => agent.namespace === (namespace ?? agent.namespace));
+        return coverageOf(wanted, { at: context.clock.now(), limit });
+      },
+    }),
   ];
 }

@@ -1,4 +1,4 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import {
   HISTORY_STEPS,
   type AgentHistory,
@@ -15,6 +15,7 @@ import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { HistoryStore } from '../stores/history.ts';
 import { findAgent, namespaceReader } from './find-agent.ts';
 import { oneOf, readQuery, type QueryParameter } from './query.ts';
+import { readRoute } from './read-route.ts';
 
 const EXAMPLE = '2026-03-01T10:00:00Z';
 
@@ -91,41 +92,33 @@ const FLEET_OPERATION: Operation = {
 export function historyRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const { clock } = context;
   return [
-    {
-      method: 'GET',
-      path: '/api/v1/agents/:name/history',
-      access: 'admin',
+    readRoute('/api/v1/agents/:name/history', {
       summary: `\`{agentName, namespace, step, from, to, points[], changes[]}\`, oldest first. A point has \`{at, heartbeats, score, scoreMin, scoreMax, grade, phase, tokens, costUsd, outcomes}\`. \`changes[] {at, kind, from, to}\` lists changes of phase, grade, manifest, sidecar version and policy mode. Query: \`?step=heartbeat\`, \`hour\` (default) or \`day\`, \`?from=\` and \`?to=\` (ISO 8601), \`?namespace=\`. 400 above ${MAX_POINTS} points. 501 with the Kubernetes store.`,
       operation: AGENT_OPERATION,
-      handlers: [agentHistory],
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/history',
-      access: 'admin',
+      read: agentHistory,
+    }),
+    readRoute('/api/v1/history', {
       summary: `\`{namespace, step, from, to, points[]}\`, oldest first: all agents in each hour or day. A point has \`{at, agents, heartbeats, score, grades, tokens, costUsd, outcomes}\`; \`score\` is the mean. Query: \`?step=hour\` (default) or \`day\`, \`?from=\`, \`?to=\`, \`?namespace=\`. 400 above ${MAX_POINTS} points. 501 with the Kubernetes store.`,
       operation: FLEET_OPERATION,
-      handlers: [fleetHistory],
-    },
+      read: fleetHistory,
+    }),
   ];
 
-  async function agentHistory(request: Request, response: Response): Promise<void> {
+  async function agentHistory(request: Request): Promise<AgentHistory> {
     const history = requireHistory(context, 'history');
     const { step = 'hour', ...given } = readQuery(request, HISTORY_QUERY);
     const range = requireRange(step, given, clock.now());
     const { namespace, name } = await findAgent(request, context);
     const found = await history.agent({ namespace, name, step, ...range });
-    const body: AgentHistory = { agentName: name, namespace, step, ...textOf(range), ...found };
-    response.json(body);
+    return { agentName: name, namespace, step, ...textOf(range), ...found };
   }
 
-  async function fleetHistory(request: Request, response: Response): Promise<void> {
+  async function fleetHistory(request: Request): Promise<FleetHistory> {
     const history = requireHistory(context, 'history');
     const { step = 'hour', namespace, ...given } = readQuery(request, FLEET_QUERY);
     const range = requireRange(step, given, clock.now());
     const points = await history.fleet({ step, ...range, ...present({ namespace }) });
-    const body: FleetHistory = { namespace: namespace ?? null, step, ...textOf(range), points };
-    response.json(body);
+    return { namespace: namespace ?? null, step, ...textOf(range), points };
   }
 }
 

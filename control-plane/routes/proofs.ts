@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
+import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import { withExpiry } from '../../core/evidence/proof-expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/evidence/parse-proof.ts';
@@ -7,6 +8,7 @@ import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { AGENT_QUERY, AGENT_RESPONSES, findAgent } from './find-agent.ts';
+import { readRoute } from './read-route.ts';
 
 /** Fits two texts of 2048 characters in their longest JSON encoding. */
 const MAX_PROOF_BYTES = 32 * 1024;
@@ -15,9 +17,6 @@ const RULE_PATH = '/api/v1/agents/:name/proof/rule/:ruleId';
 
 /** The rows without their handlers. */
 const LIST = {
-  method: 'GET',
-  path: '/api/v1/agents/:name/proof',
-  access: 'admin',
   summary: 'All proof records. `origin` is `control-plane` or `local`. Expired records have `expired: true`.',
   operation: {
     id: 'listProofs',
@@ -67,14 +66,14 @@ const REMOVE = {
 export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const { store, clock, logger } = context;
   return [
-    { ...LIST, handlers: [listProofs] },
+    readRoute('/api/v1/agents/:name/proof', { ...LIST, read: listProofs }),
     { ...SUBMIT, handlers: [jsonBody(MAX_PROOF_BYTES), submitProof] },
     { ...REMOVE, handlers: [removeProof] },
   ];
 
-  async function listProofs(request: Request, response: Response): Promise<void> {
+  async function listProofs(request: Request): Promise<ProofRecord[]> {
     const { status } = await findAgent(request, context);
-    response.json(withExpiry(status.proofs ?? [], clock.now()));
+    return withExpiry(status.proofs ?? [], clock.now());
   }
 
   async function submitProof(request: Request, response: Response): Promise<void> {

@@ -1,9 +1,10 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { InstanceReport } from '../stores/store.ts';
 import { AGENT_QUERY, AGENT_RESPONSES, findAgent } from './find-agent.ts';
 import { matching, readQuery } from './query.ts';
+import { readRoute } from './read-route.ts';
 
 /** Maximum length of the name of a pod or of a remote instance. */
 const MAX_INSTANCE = 253;
@@ -62,20 +63,19 @@ const VIEWS: readonly View[] = [
 
 /** The last report of an agent's worst live instance, or of `?instance=`. */
 export function reportRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
-  return VIEWS.map(({ name, id, schema, summary, bodyOf }): ControlPlaneRoute => ({
-    method: 'GET',
-    path: `/api/v1/agents/:name/${name}`,
-    access: 'admin',
-    summary,
-    operation: {
-      id,
-      query: REPORT_QUERY,
-      responses: { 200: { description: 'The report.', schema }, ...AGENT_RESPONSES },
-    },
-    handlers: [(request: Request, response: Response) => sendReport(request, response, bodyOf)],
-  }));
+  return VIEWS.map(({ name, id, schema, summary, bodyOf }) =>
+    readRoute(`/api/v1/agents/:name/${name}`, {
+      summary,
+      operation: {
+        id,
+        query: REPORT_QUERY,
+        responses: { 200: { description: 'The report.', schema }, ...AGENT_RESPONSES },
+      },
+      read: (request) => lastReport(request, bodyOf),
+    }),
+  );
 
-  async function sendReport(request: Request, response: Response, bodyOf: View['bodyOf']): Promise<void> {
+  async function lastReport(request: Request, bodyOf: View['bodyOf']): Promise<object> {
     const agent = await findAgent(request, context);
     const { instance } = readQuery(request, REPORT_QUERY);
     const report = await context.store.report(agent, instance ?? null, context.clock.now());
@@ -88,6 +88,6 @@ export function reportRoutes(context: ControlPlaneContext): ControlPlaneRoute[] 
       );
     const body = bodyOf(report);
     if (body === null) throw new Problem(404, `the last heartbeat of ${report.instance} has no usage window`);
-    response.json({ ...body, receivedAt: report.receivedAt, instance: report.instance });
+    return { ...body, receivedAt: report.receivedAt, instance: report.instance };
   }
 }

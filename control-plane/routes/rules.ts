@@ -3,14 +3,12 @@ import { MAX_AGENTS } from '../../core/shapes/rule-state.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import type { ControlPlaneRoute } from '../context.ts';
 import type { LiveFleet } from '../live/fleet.ts';
+import { readRoute } from './read-route.ts';
 
 /** The rules, and which agents fail or suppress them. */
 export function ruleRoutes(live: () => LiveFleet): ControlPlaneRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/api/v1/rules',
-      access: 'admin',
+    readRoute('/api/v1/rules', {
       summary: `\`[{id, kind, pack, title, severity, points, meaning, remedy, failing: [{agentName, namespace}], failingCount, suppressed: [{agentName, namespace, reason, approvedBy, expires, state}], suppressedCount}]\`: every gap rule (\`kind: gap\`, the issues of \`/gap\`) and compliance rule (\`kind: compliance\`) with its state in the last report of each agent. \`failing\` and \`suppressed\` list at most ${MAX_AGENTS} agents each, ordered by namespace and name. At most two seconds old.`,
       operation: {
         id: 'listRules',
@@ -21,11 +19,7 @@ export function ruleRoutes(live: () => LiveFleet): ControlPlaneRoute[] {
           },
         },
       },
-      handlers: [
-        async (_request, response) => {
-          response.json(ruleStatesOf(await live().excerpts(), MAX_AGENTS));
-        },
-      ],
-    },
+      read: async () => ruleStatesOf(await live().excerpts(), MAX_AGENTS),
+    }),
   ];
 }

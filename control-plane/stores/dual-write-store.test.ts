@@ -6,7 +6,7 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { storeContract } from '../../testing/fleet/store-contract.ts';
-import { DualWriteStore, isGoneFrom } from './dual-write-store.ts';
+import { dualWriteStore, isGoneFrom } from './dual-write-store.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
 import type { Arrival, Store } from './store.ts';
 
@@ -28,7 +28,7 @@ function openPair(directory: string): { store: Store; mirror: Store; clock: Manu
     rateLimitSeconds: 10,
     isGone: (key, time) => isGoneFrom(mirror, key, time),
   });
-  return { store: new DualWriteStore({ store, mirror, clock, logger: silentLogger }), mirror, clock };
+  return { store: dualWriteStore({ store, mirror, clock, logger: silentLogger }), mirror, clock };
 }
 
 storeContract('A dual-write store', async () => {
@@ -192,7 +192,7 @@ describe('A dual-write store', () => {
     };
     const database = { directory: join(directory, 'own'), clock: ownClock, rateLimitSeconds: 10 };
     const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
-    const mirrored = new DualWriteStore({
+    const mirrored = dualWriteStore({
       store: new SqliteStore(database),
       mirror: fake,
       clock: ownClock,

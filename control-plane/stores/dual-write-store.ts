@@ -2,18 +2,7 @@ import { proofSetOf } from '../../core/observation/proofs.ts';
 import { slept, type Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
 import { withoutEgressLists } from '../status/egress-lists.ts';
-import type { HistoryStore } from './history.ts';
-import type {
-  AgentKey,
-  AgentRecord,
-  Arrival,
-  ListQuery,
-  ProofRemoval,
-  ProofWrite,
-  Registration,
-  Store,
-  TokenGrant,
-} from './store.ts';
+import type { AgentKey, AgentRecord, Arrival, Store } from './store.ts';
 
 export interface DualWriteOptions {
   /** The database. */
@@ -32,147 +21,101 @@ const MIRROR_TIMEOUT_MS = 2_000;
  * the tokens. The AgentObservations are written as well. A failed mirror write is logged and does not change the response; the
  * next heartbeat repairs the mirror.
  */
-export class DualWriteStore implements Store {
-  readonly history: HistoryStore | null;
-  readonly #options: DualWriteOptions;
-  readonly #store: Store;
-  #isFailing = false;
-
-  constructor(options: DualWriteOptions) {
-    this.history = options.store.history;
-    this.#options = options;
-    this.#store = options.store;
-  }
-
-  get cluster(): Store {
-    return this.#options.mirror;
-  }
-
-  async start(): Promise<void> {
-    await this.#store.start();
-    await this.#options.mirror.start();
-  }
-
-  async close(): Promise<void> {
-    await this.#options.mirror.close();
-    await this.#store.close();
-  }
-
-  unready(): string | null {
-    return this.#store.unready();
-  }
-
-  replaceTokens(grant: TokenGrant) {
-    return this.#store.replaceTokens(grant);
-  }
-
-  addToken(grant: TokenGrant) {
-    return this.#store.addToken(grant);
-  }
-
-  hasToken(grant: TokenGrant) {
-    return this.#store.hasToken(grant);
-  }
-
-  find(key: AgentKey, at: Date) {
-    return this.#store.find(key, at);
-  }
-
-  findByName(name: string, at: Date) {
-    return this.#store.findByName(name, at);
-  }
-
-  list(query: ListQuery, at: Date) {
-    return this.#store.list(query, at);
-  }
-
-  report(key: AgentKey, instance: string | null, at: Date) {
-    return this.#store.report(key, instance, at);
-  }
-
-  changes(position: string | null, at: Date) {
-    return this.#store.changes(position, at);
-  }
-
-  async register(registration: Registration, at: Date) {
-    const outcome = await this.#store.register(registration, at);
-    if (outcome.kind === 'taken') return outcome;
-    const { agentId } = outcome.record;
-    await this.#reflect(() => this.#options.mirror.register({ ...registration, agentId }, at));
-    return outcome;
-  }
-
-  async heartbeat(arrival: Arrival): ReturnType<Store['heartbeat']> {
-    const outcome = await this.#store.heartbeat(arrival);
-    if (outcome.kind !== 'accepted') return outcome;
-    const { record } = outcome;
-    const heartbeatSeconds = await this.#reflect(() => this.#reflectHeartbeat(arrival, record));
-    return { kind: 'accepted', record: { ...record, heartbeatSeconds } };
-  }
-
-  async putProof(write: ProofWrite) {
-    const outcome = await this.#store.putProof(write);
-    if (outcome === 'stored') await this.#reflect(() => this.#options.mirror.putProof(write));
-    return outcome;
-  }
-
-  async removeProof(removal: ProofRemoval) {
-    const outcome = await this.#store.removeProof(removal);
-    if (outcome === 'removed') await this.#reflect(() => this.#options.mirror.removeProof(removal));
-    return outcome;
-  }
-
-  /** A workload that the cluster has would return with its next heartbeat. Rejects if the cluster cannot be read. */
-  async remove(key: AgentKey): ReturnType<Store['remove']> {
-    const { mirror, clock } = this.#options;
-    const known = await this.#store.find(key, clock.now());
-    if (known?.source === 'sidecar') {
-      const observed = await mirror.find(key, clock.now());
+export function dualWriteStore({ store, mirror, clock, logger }: DualWriteOptions): Store {
+  const reflect = reflector(clock, logger);
+  return {
+    history: store.history,
+    cluster: mirror,
+    async start() {
+      await store.start();
+      await mirror.start();
+    },
+    async close() {
+      await mirror.close();
+      await store.close();
+    },
+    unready: () => store.unready(),
+    replaceTokens: (grant) => store.replaceTokens(grant),
+    addToken: (grant) => store.addToken(grant),
+    hasToken: (grant) => store.hasToken(grant),
+    find: (key, at) => store.find(key, at),
+    findByName: (name, at) => store.findByName(name, at),
+    list: (query, at) => store.list(query, at),
+    report: (key, instance, at) => store.report(key, instance, at),
+    changes: (position, at) => store.changes(position, at),
+    async register(registration, at) {
+      const outcome = await store.register(registration, at);
+      if (outcome.kind === 'taken') return outcome;
+      const { agentId } = outcome.record;
+      await reflect(() => mirror.register({ ...registration, agentId }, at));
+      return outcome;
+    },
+    async heartbeat(arrival) {
+      const outcome = await store.heartbeat(arrival);
+      if (outcome.kind !== 'accepted') return outcome;
+      const { record } = outcome;
+      const heartbeatSeconds = await reflect(() => mirrorHeartbeat(mirror, arrival, record));
+      return { kind: 'accepted', record: { ...record, heartbeatSeconds } };
+    },
+    async putProof(write) {
+      const outcome = await store.putProof(write);
+      if (outcome === 'stored') await reflect(() => mirror.putProof(write));
+      return outcome;
+    },
+    async removeProof(removal) {
+      const outcome = await store.removeProof(removal);
+      if (outcome === 'removed') await reflect(() => mirror.removeProof(removal));
+      return outcome;
+    },
+    /** A workload that the cluster has would return with its next heartbeat. Rejects if the cluster cannot be read. */
+    async remove(key) {
+      const known = await store.find(key, clock.now());
+      const observed = known?.source === 'sidecar' ? await mirror.find(key, clock.now()) : null;
       if (observed?.source === 'sidecar') return 'workload';
-    }
-    const outcome = await this.#store.remove(key);
-    if (outcome === 'removed' && known?.source === 'remote') await this.#reflect(() => mirror.remove(key));
-    return outcome;
-  }
+      const outcome = await store.remove(key);
+      if (outcome === 'removed' && known?.source === 'remote') await reflect(() => mirror.remove(key));
+      return outcome;
+    },
+  };
+}
 
-  /** Resolves with the heartbeat interval of the agent, which only the observation contains; null: none. */
-  async #reflectHeartbeat(arrival: Arrival, record: AgentRecord): Promise<number | null> {
-    // A heartbeat alone does not carry a control-plane proof that the mirror missed.
-    const decided = { ...withoutEgressLists(arrival), proofs: proofSetOf(record.status) };
-    const { mirror } = this.#options;
-    const mirrored = await mirror.heartbeat(decided);
-    if (mirrored.kind === 'accepted') return mirrored.record.heartbeatSeconds;
-    if (mirrored.kind === 'unknown' && record.source === 'remote') {
-      // The agent was registered while there was no cluster.
-      const { namespace, name, runtime, agentId } = record;
-      await mirror.register({ namespace, name, runtime, agentId, manifest: null }, arrival.at);
-      await mirror.heartbeat(decided);
-    }
-    return null;
+/** Resolves with the heartbeat interval of the agent, which only the observation contains; null: none. */
+async function mirrorHeartbeat(mirror: Store, arrival: Arrival, record: AgentRecord): Promise<number | null> {
+  // A heartbeat alone does not carry a control-plane proof that the mirror missed.
+  const decided = { ...withoutEgressLists(arrival), proofs: proofSetOf(record.status) };
+  const mirrored = await mirror.heartbeat(decided);
+  if (mirrored.kind === 'accepted') return mirrored.record.heartbeatSeconds;
+  if (mirrored.kind === 'unknown' && record.source === 'remote') {
+    // The agent was registered while there was no cluster.
+    const { namespace, name, runtime, agentId } = record;
+    await mirror.register({ namespace, name, runtime, agentId, manifest: null }, arrival.at);
+    await mirror.heartbeat(decided);
   }
+  return null;
+}
 
-  /** Changes the mirror. null: the change failed or exceeded the timeout; after it the change continues. */
-  async #reflect<T>(change: () => Promise<T>): Promise<T | null> {
-    const { clock, logger } = this.#options;
-    const done = change().then(
-      (result) => {
-        this.#isFailing = false;
-        return result;
-      },
-      (error: unknown) => {
-        if (!this.#isFailing)
-          logger.warn('failed to update AgentObservation, database unaffected', {
-            error: describeError(error),
-          });
-        this.#isFailing = true;
-        return null;
-      },
-    );
+/** Changes the mirror. null: the change failed or exceeded the timeout; after it the change continues. */
+function reflector(clock: Clock, logger: Logger): <T>(change: () => Promise<T>) => Promise<T | null> {
+  let isFailing = false;
+  const settled = async <T>(change: () => Promise<T>): Promise<T | null> => {
+    try {
+      const result = await change();
+      isFailing = false;
+      return result;
+    } catch (error) {
+      const fields = { error: describeError(error) };
+      if (!isFailing) logger.warn('failed to update AgentObservation, database unaffected', fields);
+      isFailing = true;
+      return null;
+    }
+  };
+  return async (change) => {
     const timer = new AbortController();
-    const result = await Promise.race([done, slept(clock, MIRROR_TIMEOUT_MS, timer.signal).then(() => null)]);
+    const timeout = slept(clock, MIRROR_TIMEOUT_MS, timer.signal).then(() => null);
+    const result = await Promise.race([settled(change), timeout]);
     timer.abort();
     return result;
-  }
+  };
 }
 
 /** Whether a workload no longer exists in the cluster. False while the cluster cannot be read. */

@@ -13,7 +13,7 @@ import { createApiServerOutage } from '../api-server-outage.ts';
 import { PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
 import { NO_RULES, Organisation } from '../organisation/organisation.ts';
-import { DualWriteStore, isGoneFrom } from './dual-write-store.ts';
+import { dualWriteStore, isGoneFrom } from './dual-write-store.ts';
 import { KubernetesStore } from './kubernetes/kubernetes-store.ts';
 import { PostgresDatabase } from './postgres/postgres-database.ts';
 import { SqlStore, type SqlStoreOptions } from './sql/sql-store.ts';
@@ -80,7 +80,7 @@ function storeOf(config: ControlPlaneConfig, observations: KubernetesStore | nul
   if (config.STORE === 'kubernetes') return observations;
   const mirror: Store = observations;
   const store = databaseStoreOf(config, { logger, isGone: (key, at) => isGoneFrom(mirror, key, at) });
-  return new DualWriteStore({ store, mirror, clock: systemClock, logger });
+  return dualWriteStore({ store, mirror, clock: systemClock, logger });
 }
 
 function databaseStoreOf(
