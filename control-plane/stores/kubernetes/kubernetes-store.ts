@@ -12,6 +12,7 @@ import { createApiServerOutage, type ApiServerOutage } from '../../api-server-ou
 import { hasToken, registeredStatus, withOnlyToken, withToken } from '../../status/changes.ts';
 import { withoutEgressLists } from '../../status/egress-lists.ts';
 import { MAX_NEW_INSTANCES, receive } from '../../status/receive.ts';
+import { compareKeys } from '../compare-keys.ts';
 import type {
   AgentKey,
   AgentPage,
@@ -34,7 +35,7 @@ import { ChangeLog } from './change-log.ts';
 import { Coalescer } from './coalescer.ts';
 import { EgressReports } from './egress-reports.ts';
 import { Observations, type Update } from './observations.ts';
-import { compareKeys, pageOf } from './page.ts';
+import { pageOf } from './page.ts';
 import { gone, guarded, overloaded, rejectMirrored, unavailable } from './problems.ts';
 import { agentIdOf, recordOf, reportOf } from './record.ts';
 

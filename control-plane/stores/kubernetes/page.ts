@@ -1,4 +1,5 @@
-import type { AgentKey, AgentPage, AgentRecord, ListQuery } from '../store.ts';
+import { compareKeys } from '../compare-keys.ts';
+import type { AgentPage, AgentRecord, ListQuery } from '../store.ts';
 
 /** The page of `agents`, which are ordered by key. */
 export function pageOf(
@@ -16,9 +17,4 @@ export function pageOf(
   const last = rest.length > page.length ? page.at(-1) : undefined;
   const next = last === undefined ? null : { namespace: last.namespace, name: last.name };
   return { agents: page, total: matching.length, next };
-}
-
-export function compareKeys(a: AgentKey, b: AgentKey): number {
-  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
-  return a.name === b.name ? 0 : a.name < b.name ? -1 : 1;
 }

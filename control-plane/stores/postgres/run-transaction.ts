@@ -70,13 +70,13 @@ function sessionAfter(begun: Promise<unknown>, query: Query): ReturnType<typeof 
   // The failure is the rejection of the statements.
   start.catch(() => undefined);
   return closableSession({
-    async all(sql, ...values) {
+    async all<R extends object>(sql: string, ...values: readonly SqlValue[]) {
       const isSent = isFirst;
       isFirst = false;
       if (!isSent && !isBegun) await start;
       const { rows } = await query(sql, values);
       await start;
-      return rows;
+      return rows as R[];
     },
     async run(sql, ...values) {
       isFirst = false;

@@ -1,5 +1,5 @@
 import type { AdminAction } from '../../../core/shapes/admin-action.ts';
-import type { Row, SqlSession } from './sql-database.ts';
+import type { SqlSession } from './sql-database.ts';
 
 /** Maximum number of stored actions. */
 export const MAX_ACTIONS = 10_000;
@@ -30,24 +30,11 @@ export async function listActions(
   session: SqlSession,
   { limit, before }: { limit: number; before: number | null },
 ): Promise<AdminAction[]> {
-  const rows = await session.all(
-    `SELECT id, at, action, address, agent_name, namespace, rule_id, status FROM admin_actions
-     WHERE id < $1 ORDER BY id DESC LIMIT $2`,
+  const rows = await session.all<Omit<AdminAction, 'at'> & { at: number }>(
+    `SELECT id, at, action, address, agent_name AS "agentName", namespace, rule_id AS "ruleId", status
+     FROM admin_actions WHERE id < $1 ORDER BY id DESC LIMIT $2`,
     before ?? Number.MAX_SAFE_INTEGER,
     limit,
   );
-  return rows.map(actionOf);
-}
-
-function actionOf(row: Row): AdminAction {
-  return {
-    id: Number(row['id']),
-    at: new Date(Number(row['at'])).toISOString(),
-    action: row['action'] as string,
-    address: row['address'] as string,
-    agentName: row['agent_name'] as string | null,
-    namespace: row['namespace'] as string | null,
-    ruleId: row['rule_id'] as string | null,
-    status: Number(row['status']),
-  };
+  return rows.map((row) => ({ ...row, at: new Date(row.at).toISOString() }));
 }

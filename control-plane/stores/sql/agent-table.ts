@@ -1,8 +1,8 @@
 import { nextChangeAt } from '../../../core/observation/next-change.ts';
 import type { ObservationStatus } from '../../../core/shapes/observation.ts';
-import type { Runtime } from '../../../core/shapes/values.ts';
+import { compareKeys } from '../compare-keys.ts';
 import type { AgentKey, AgentRecord, ListQuery } from '../store.ts';
-import type { Row, SqlDatabase, SqlSession, SqlValue } from './sql-database.ts';
+import type { SqlDatabase, SqlSession, SqlValue } from './sql-database.ts';
 
 export interface AgentWrite {
   agent: AgentRecord;
@@ -25,7 +25,7 @@ export interface AgentVersion extends AgentKey {
   version: string;
 }
 
-const SELECT = 'SELECT namespace, name, agent_id, source, runtime, status FROM agents';
+const SELECT = 'SELECT namespace, name, agent_id AS "agentId", source, runtime, status FROM agents';
 const BY_KEY = 'WHERE namespace = $1 AND name = $2';
 
 const INSERT = `
@@ -41,7 +41,8 @@ const DUE = 'SELECT namespace, name FROM agents WHERE due_at <= $1 ORDER BY due_
 const SILENT = "source = 'sidecar' AND phase = 'Unknown' AND heartbeat_at <=";
 
 const VERSIONS = `
-  SELECT namespace, name, changed_at, revision FROM agents WHERE changed_at >= $1 ORDER BY namespace, name`;
+  SELECT namespace, name, changed_at AS "changedAt", revision FROM agents
+  WHERE changed_at >= $1 ORDER BY namespace, name`;
 
 const ADD_REMOVAL = `
   INSERT INTO removals (namespace, name, removed_at) VALUES ($1, $2, $3)
@@ -91,13 +92,9 @@ function put(session: SqlSession, { agent, at, isNew, isHeartbeat = false }: Age
 
 /** The agents that were written at or after `ms`. */
 async function versionsSince(session: SqlSession, ms: number): Promise<AgentVersion[]> {
-  return (await session.all(VERSIONS, ms)).map((row) => ({
-    namespace: row['namespace'] as string,
-    name: row['name'] as string,
-    changedAt: Number(row['changed_at']),
-    // The revision of an agent that was added again starts at zero.
-    version: `${String(row['changed_at'])}.${String(row['revision'])}`,
-  }));
+  const rows = await session.all<Omit<AgentVersion, 'version'> & { revision: number }>(VERSIONS, ms);
+  // The revision of an agent that was added again starts at zero.
+  return rows.map(({ revision, ...row }) => ({ ...row, version: `${row.changedAt}.${revision}` }));
 }
 
 /** When the status changes without a heartbeat, in milliseconds; null: never. */
@@ -130,7 +127,7 @@ async function page(
   const filters = FILTERS.filter((column) => query[column] !== undefined);
   const conditions = filters.map((column, index) => `${column} = $${index + 1}`);
   const values: SqlValue[] = filters.map((column) => query[column] ?? null);
-  const [counted] = await session.all(
+  const [counted] = await session.all<{ total: number }>(
     `SELECT count(*) AS total FROM agents${whereOf(conditions)}`,
     ...values,
   );
@@ -141,7 +138,7 @@ async function page(
   const ordered = `${SELECT}${whereOf(conditions)} ORDER BY namespace, name LIMIT $${values.length + 1}`;
   return {
     agents: await many(session, ordered, ...values, query.limit),
-    total: Number(counted?.['total']),
+    total: counted?.total ?? 0,
   };
 }
 
@@ -161,26 +158,12 @@ async function many(
   sql: string,
   ...values: readonly SqlValue[]
 ): Promise<AgentRecord[]> {
-  return (await session.all(sql, ...values)).map(agentOf);
+  const rows = await session.all<Omit<AgentRecord, 'status'> & { status: string }>(sql, ...values);
+  return rows.map((row) => ({
+    ...{ ...row, heartbeatSeconds: null, status: JSON.parse(row.status) as ObservationStatus },
+  }));
 }
 
 async function keys(session: SqlSession, sql: string, ...values: readonly SqlValue[]): Promise<AgentKey[]> {
-  const rows = await session.all(sql, ...values);
-  return rows
-    .map((row) => ({ namespace: row['namespace'] as string, name: row['name'] as string }))
-    .sort((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
-}
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-
-function agentOf(row: Row): AgentRecord {
-  return {
-    namespace: row['namespace'] as string,
-    name: row['name'] as string,
-    agentId: row['agent_id'] as string,
-    source: row['source'] as AgentRecord['source'],
-    runtime: row['runtime'] as Runtime,
-    heartbeatSeconds: null,
-    status: JSON.parse(row['status'] as string) as ObservationStatus,
-  };
+  return (await session.all<AgentKey>(sql, ...values)).sort(compareKeys);
 }

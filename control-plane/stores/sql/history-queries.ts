@@ -1,27 +1,30 @@
-import { GRADES, type Grade, type Phase } from '../../../core/shapes/values.ts';
+import type { OutcomeCounts } from '../../../core/shapes/outcomes.ts';
+import { GRADES, type Grade } from '../../../core/shapes/values.ts';
 import { gradeOf, minimumScoreOf } from '../../../core/shapes/grade.ts';
-import type { ChangeKind, FleetPoint, HistoryChange, HistoryPoint } from '../../../core/shapes/history.ts';
+import type { FleetPoint, HistoryChange, HistoryPoint } from '../../../core/shapes/history.ts';
 import { DAY_MS, startOf, STEP_MS } from '../../../core/fleet/steps.ts';
 import { present } from '../../../core/untrusted/present.ts';
 import type { AgentHistoryQuery, FleetHistoryQuery } from '../history.ts';
 import type { AgentKey } from '../store.ts';
-import type { Row, SqlDatabase, SqlSession } from './sql-database.ts';
+import type { SqlDatabase, SqlSession } from './sql-database.ts';
 
-const COUNTERS = 'tokens, cost_usd, allow, deny, fail_open, not_evaluated';
+const COUNTERS =
+  'tokens, cost_usd AS "costUsd", allow, deny, fail_open AS "failOpen", not_evaluated AS "notEvaluated"';
 
 const ROLLUPS = `
-  SELECT starts_at AS at, heartbeats, score, score_min, score_max, phase, ${COUNTERS} FROM rollups
+  SELECT starts_at AS at, heartbeats, score, score_min AS "scoreMin", score_max AS "scoreMax", phase, ${COUNTERS}
+  FROM rollups
   WHERE namespace = $1 AND name = $2 AND starts_at >= $3 AND starts_at < $4 AND step = $5 ORDER BY starts_at`;
 
 /** `received_at` is a text, ISO 8601. Heartbeats of versions without a history have no score. */
 const HEARTBEATS = `
-  SELECT received_at AS at, 1 AS heartbeats, score, score AS score_min, score AS score_max, phase, ${COUNTERS}
+  SELECT received_at AS at, 1 AS heartbeats, score, score AS "scoreMin", score AS "scoreMax", phase, ${COUNTERS}
   FROM heartbeats
   WHERE namespace = $1 AND name = $2 AND received_at >= $3 AND received_at < $4 AND score IS NOT NULL
   ORDER BY received_at, id`;
 
 const CHANGES = `
-  SELECT at, kind, from_value, to_value, summary FROM changes
+  SELECT at, kind, from_value AS "from", to_value AS "to", summary FROM changes
   WHERE namespace = $1 AND name = $2 AND at >= $3 AND at < $4 ORDER BY at, id`;
 
 /** The points and changes of one agent, oldest first. */
@@ -32,67 +35,51 @@ export async function agentHistory(
   const values = [namespace, name, from.getTime(), to.getTime()];
   const points =
     step === 'heartbeat'
-      ? await session.all(HEARTBEATS, namespace, name, from.toISOString(), to.toISOString())
-      : await session.all(ROLLUPS, ...values, step);
-  const changes = await session.all(CHANGES, ...values);
-  return { points: points.map(pointOfRow), changes: changes.map(changeOfRow) };
+      ? await session.all<PointRow>(HEARTBEATS, namespace, name, from.toISOString(), to.toISOString())
+      : await session.all<PointRow>(ROLLUPS, ...values, step);
+  const changes = await session.all<ChangeRow>(CHANGES, ...values);
+  return {
+    points: points.map(pointOfRow),
+    changes: changes.map(({ at, summary, ...change }) => ({
+      ...{ at: timeOf(at), ...change },
+      ...present({ summary }),
+    })),
+  };
 }
 
-/** Columns with times contain milliseconds or ISO 8601. */
-const timeOf = (value: unknown): string => new Date(value as number | string).toISOString();
+/** The columns of a point or change. Those with times contain milliseconds or ISO 8601. */
+type Timed<T> = Omit<T, 'at'> & { at: number | string };
+type Counters = OutcomeCounts & Pick<HistoryPoint, 'tokens' | 'costUsd'>;
+type PointRow = Counters & Timed<Omit<HistoryPoint, 'grade' | 'outcomes'>>;
 
-function pointOfRow(row: Row): HistoryPoint {
-  const score = Number(row['score']);
-  return {
-    at: timeOf(row['at']),
-    heartbeats: Number(row['heartbeats']),
-    score,
-    scoreMin: Number(row['score_min']),
-    scoreMax: Number(row['score_max']),
-    grade: gradeOf(score),
-    phase: row['phase'] as Phase,
-    ...countersOf(row),
-  };
+type ChangeRow = Timed<Omit<HistoryChange, 'summary'>> & { summary: string | null };
+
+const timeOf = (value: number | string): string => new Date(value).toISOString();
+
+function pointOfRow(row: PointRow): HistoryPoint {
+  const { heartbeats, score, scoreMin, scoreMax, phase } = row;
+  const state = { heartbeats, score, scoreMin, scoreMax, grade: gradeOf(score), phase };
+  return { at: timeOf(row.at), ...state, ...countersOf(row) };
 }
 
 /** Costs are rounded to 1e-9 USD, because sums of floating point numbers have tiny errors. */
-function countersOf(row: Row): Pick<HistoryPoint, 'tokens' | 'costUsd' | 'outcomes'> {
-  return {
-    tokens: Number(row['tokens']),
-    costUsd: Math.round(Number(row['cost_usd']) * 1e9) / 1e9,
-    outcomes: {
-      allow: Number(row['allow']),
-      deny: Number(row['deny']),
-      failOpen: Number(row['fail_open']),
-      notEvaluated: Number(row['not_evaluated']),
-    },
-  };
+function countersOf(row: Counters): Pick<HistoryPoint, 'tokens' | 'costUsd' | 'outcomes'> {
+  const { tokens, costUsd, allow, deny, failOpen, notEvaluated } = row;
+  const outcomes = { allow, deny, failOpen, notEvaluated };
+  return { tokens, costUsd: Math.round(costUsd * 1e9) / 1e9, outcomes };
 }
-
-function changeOfRow(row: Row): HistoryChange {
-  return {
-    at: timeOf(row['at']),
-    kind: row['kind'] as ChangeKind,
-    from: row['from_value'] as string | null,
-    to: row['to_value'] as string | null,
-    ...present({ summary: row['summary'] as string | null }),
-  };
-}
-
-/** Column of the number of agents with a grade. */
-const gradeColumn = (grade: Grade): string => `grade_${grade.toLowerCase()}`;
 
 /** From the table of the grades, so that the database counts by the same limits. */
 const GRADE_COUNTS = GRADES.map((grade, index) => {
   const better = GRADES[index - 1];
   const below = better === undefined ? '' : ` AND score < ${minimumScoreOf(better)}`;
-  return `count(CASE WHEN score >= ${minimumScoreOf(grade)}${below} THEN 1 END) AS ${gradeColumn(grade)}`;
+  return `count(CASE WHEN score >= ${minimumScoreOf(grade)}${below} THEN 1 END) AS "${grade}"`;
 }).join(', ');
 
 const fleetPoints = (filter: string): string => `
   SELECT starts_at AS at, count(*) AS agents, CAST(sum(heartbeats) AS BIGINT) AS heartbeats, avg(score) AS score,
-    ${GRADE_COUNTS}, sum(tokens) AS tokens, sum(cost_usd) AS cost_usd, sum(allow) AS allow, sum(deny) AS deny,
-    sum(fail_open) AS fail_open, sum(not_evaluated) AS not_evaluated
+    ${GRADE_COUNTS}, sum(tokens) AS tokens, sum(cost_usd) AS "costUsd", sum(allow) AS allow, sum(deny) AS deny,
+    sum(fail_open) AS "failOpen", sum(not_evaluated) AS "notEvaluated"
   FROM rollups WHERE step = $1 AND starts_at >= $2 AND starts_at < $3${filter}
   GROUP BY starts_at ORDER BY starts_at`;
 
@@ -101,7 +88,7 @@ const ONE_NAMESPACE = fleetPoints(' AND namespace = $4');
 
 /** The first step of a range that has roll-ups. */
 const FIRST = `
-  SELECT min(starts_at) AS first_at FROM rollups WHERE step = $1 AND starts_at >= $2 AND starts_at < $3`;
+  SELECT min(starts_at) AS first FROM rollups WHERE step = $1 AND starts_at >= $2 AND starts_at < $3`;
 
 /**
  * Number of points per transaction. SQLite blocks the process during a query, and each point reads the roll-ups of all agents.
@@ -128,28 +115,27 @@ async function fleetPart(
   { namespace, step, to }: FleetHistoryQuery,
   start: number,
 ): Promise<{ points: FleetPoint[]; end: number | null }> {
-  const [row] = await session.all(FIRST, step, start, to.getTime());
-  const first = row?.['first_at'];
-  if (typeof first !== 'number') return { points: [], end: null };
+  const [row] = await session.all<{ first: number | null }>(FIRST, step, start, to.getTime());
+  const first = row?.first ?? null;
+  if (first === null) return { points: [], end: null };
   const end = first + POINTS_PER_QUERY * STEP_MS[step];
   const range = [step, first, Math.min(end, to.getTime())];
   const rows =
     namespace === undefined
-      ? await session.all(ALL_NAMESPACES, ...range)
-      : await session.all(ONE_NAMESPACE, ...range, namespace);
+      ? await session.all<FleetRow>(ALL_NAMESPACES, ...range)
+      : await session.all<FleetRow>(ONE_NAMESPACE, ...range, namespace);
   return { points: rows.map(fleetPointOfRow), end };
 }
 
-function fleetPointOfRow(row: Row): FleetPoint {
-  const counts = GRADES.map((grade) => [grade, Number(row[gradeColumn(grade)])] as const);
-  return {
-    at: timeOf(row['at']),
-    agents: Number(row['agents']),
-    heartbeats: Number(row['heartbeats']),
-    score: Math.round(Number(row['score']) * 10) / 10,
-    grades: Object.fromEntries(counts) as Record<Grade, number>,
-    ...countersOf(row),
-  };
+type FleetRow = Counters &
+  Record<Grade, number> &
+  Timed<Pick<FleetPoint, 'at' | 'agents' | 'heartbeats' | 'score'>>;
+
+function fleetPointOfRow(row: FleetRow): FleetPoint {
+  const grades = Object.fromEntries(GRADES.map((grade) => [grade, row[grade]])) as Record<Grade, number>;
+  const { agents, heartbeats } = row;
+  const score = Math.round(row.score * 10) / 10;
+  return { at: timeOf(row.at), agents, heartbeats, score, grades, ...countersOf(row) };
 }
 
 /** Number of agents per query of the trends. The statement has a fixed number of parameters, so it is prepared once. */
@@ -176,14 +162,11 @@ export async function trendsOf(
     // The last agent fills the remaining parameters.
     const padded = Array.from({ length: AGENTS_PER_QUERY }, (_, index) => page[index] ?? page.at(-1));
     const values = padded.flatMap((key) => (key === undefined ? [] : [key.namespace, key.name]));
-    for (const row of await session.all(TRENDS, since, ...values)) addScore(trends, row);
+    const rows = await session.all<AgentKey & { score: number }>(TRENDS, since, ...values);
+    for (const { namespace, name, score } of rows) {
+      const key = `${namespace}/${name}`;
+      trends.set(key, [...(trends.get(key) ?? []), score]);
+    }
   }
   return trends;
-}
-
-function addScore(trends: Map<string, number[]>, row: Row): void {
-  const key = `${row['namespace'] as string}/${row['name'] as string}`;
-  const scores = trends.get(key) ?? [];
-  scores.push(Number(row['score']));
-  trends.set(key, scores);
 }

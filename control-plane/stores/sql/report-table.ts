@@ -11,7 +11,7 @@ const PUT = `
     received_at = excluded.received_at, gap = excluded.gap, health = excluded.health, usage = excluded.usage,
     evidence = excluded.evidence, audit = excluded.audit, egress = excluded.egress`;
 const GET = `
-  SELECT received_at, gap, health, usage, evidence, audit, egress FROM reports
+  SELECT received_at AS "receivedAt", gap, health, usage, evidence, audit, egress FROM reports
   WHERE namespace = $1 AND name = $2 AND instance = $3`;
 const INSTANCES = 'SELECT instance FROM reports WHERE namespace = $1 AND name = $2';
 const REMOVE = 'DELETE FROM reports WHERE namespace = $1 AND name = $2 AND instance = $3';
@@ -35,10 +35,8 @@ export const reportTable = {
       await session.run(PUT, namespace, name, instance, at.toISOString(), ...texts);
     }
     if ([...listedIn(before), instance].every((each) => listed.has(each))) return;
-    for (const row of await session.all(INSTANCES, namespace, name)) {
-      const stored = row['instance'] as string;
-      if (!listed.has(stored)) await session.run(REMOVE, namespace, name, stored);
-    }
+    for (const stored of await session.all<{ instance: string }>(INSTANCES, namespace, name))
+      if (!listed.has(stored.instance)) await session.run(REMOVE, namespace, name, stored.instance);
   },
 
   async get(
@@ -46,21 +44,16 @@ export const reportTable = {
     { namespace, name }: AgentKey,
     instance: string,
   ): Promise<InstanceReport | null> {
-    const [row] = await session.all(GET, namespace, name, instance);
+    const [row] = await session.all<ReportRow>(GET, namespace, name, instance);
     if (row === undefined) return null;
-    const parsed = (column: string): unknown => JSON.parse((row[column] as string | null) ?? 'null');
-    return {
-      instance,
-      receivedAt: row['received_at'] as string,
-      gap: parsed('gap') as InstanceReport['gap'],
-      health: parsed('health') as InstanceReport['health'],
-      usage: parsed('usage') as InstanceReport['usage'],
-      evidence: parsed('evidence') as InstanceReport['evidence'],
-      audit: parsed('audit') as InstanceReport['audit'],
-      egress: parsed('egress') as InstanceReport['egress'],
-    };
+    const { receivedAt, ...texts } = row;
+    const parts = Object.entries(texts).map(([part, text]) => [part, JSON.parse(text ?? 'null') as unknown]);
+    return { instance, receivedAt, ...Object.fromEntries(parts) } as InstanceReport;
   },
 };
+
+/** Each column but the time is JSON, or null. */
+type ReportRow = { receivedAt: string } & Readonly<Record<string, string | null>>;
 
 function listedIn(status: ObservationStatus | undefined): Set<string> {
   return new Set((status?.instances ?? []).map((each) => each.name));

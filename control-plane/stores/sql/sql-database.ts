@@ -8,8 +8,8 @@ export type Row = Record<string, unknown>;
  * not wait for the result of the call before. Statements after the end of the transaction are rejected.
  */
 export interface SqlSession {
-  /** The rows of a query, which must not change anything. */
-  all(sql: string, ...values: readonly SqlValue[]): Promise<Row[]>;
+  /** The rows of a query, which must not change anything. Its columns have the names of the members of `R`. */
+  all<R extends object = Row>(sql: string, ...values: readonly SqlValue[]): Promise<R[]>;
   /** The number of changed rows. */
   run(sql: string, ...values: readonly SqlValue[]): Promise<number>;
 }

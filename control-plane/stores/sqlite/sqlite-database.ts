@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { types } from 'node:util';
 import { closableSession } from '../sql/closable-session.ts';
-import type { SqlDatabase, SqlSession } from '../sql/sql-database.ts';
+import type { SqlDatabase, SqlSession, SqlValue } from '../sql/sql-database.ts';
 import { unavailable } from '../sql/unavailable.ts';
 import { openDatabase } from './open-database.ts';
 
@@ -100,7 +100,13 @@ export class SqliteDatabase implements SqlDatabase {
   async #run(each: Waiting): Promise<() => void> {
     this.#prepared('SAVEPOINT one').run();
     const session = closableSession({
-      all: (sql, ...values) => attempt(() => this.#prepared(sql).all(...values)),
+      // As any other object; those of SQLite have no prototype.
+      all: <R extends object>(sql: string, ...values: readonly SqlValue[]) =>
+        attempt(() =>
+          this.#prepared(sql)
+            .all(...values)
+            .map((row) => ({ ...row }) as R),
+        ),
       run: (sql, ...values) => attempt(() => Number(this.#prepared(sql).run(...values).changes)),
     });
     try {
