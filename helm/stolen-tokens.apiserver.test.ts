@@ -1,22 +1,16 @@
 // What the token of each part's ServiceAccount can do at a real API server with the chart's roles and policies, as
 // docs/guide/operations.md describes it: a table of requests that are allowed and of attacks that are rejected.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
-import { run } from '../e2e/cluster/run.ts';
-import { KubeClient, type KubeResponse, type KubeRequest } from '../kube/client.ts';
-import { loadClusterAccess } from '../kube/cluster-access.ts';
-import { APPLY, clusterBinary } from '../testing/machine/cluster-binary.ts';
+import { dirname } from 'node:path';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import type { KubeClient, KubeResponse, KubeRequest } from '../kube/client.ts';
+import { ApiCluster, patchOf as patch, rejectionIn } from '../testing/cluster/api-cluster.ts';
 import { render, RELEASE_NAMESPACE } from '../testing/cluster/rendered-chart.ts';
-import { tokenKubeconfig } from '../testing/cluster/token-kubeconfig.ts';
+import { until } from '../testing/time/until.ts';
 
 // Much longer than the tests need.
 jest.setTimeout(300_000);
 
-const MERGE = 'application/merge-patch+json';
-const STRATEGIC = 'application/strategic-merge-patch+json';
 const APPS = '/apis/apps/v1/namespaces';
 const BATCH = '/apis/batch/v1/namespaces';
 const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/agent-compliance';
@@ -30,15 +24,8 @@ const ONLY_ANNOTATION = 'the operator may change only the annotation platform.io
 const ONLY_BUNDLE = 'the webhook may change only clientConfig.caBundle of its configurations';
 
 const retry = { metadata: { annotations: { 'platform.io/retry': TIME } } };
-const patch = (path: string, body: unknown, contentType = MERGE): KubeRequest => ({
-  method: 'PATCH',
-  path,
-  body,
-  contentType,
-});
 /** A patch of the webhook's configuration. */
-const configure = (...operations: object[]): KubeRequest =>
-  patch(CONFIGURATION, operations, 'application/json-patch+json');
+const configure = (...operations: object[]): KubeRequest => patch(CONFIGURATION, operations, 'json');
 const bundle = { op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: '' };
 const change = (path: string, value: unknown, op = 'add') =>
   configure(bundle, { op, path: path === '' ? '/webhooks' : path, value });
@@ -84,7 +71,7 @@ const OPERATOR_MAY_NOT: Attack[] = [
     patch(
       `${APPS}/team/${plural}/x`,
       { ...retry, ...template({ containers: [container('evil')] }) },
-      STRATEGIC,
+      'strategic-merge',
     ),
     ONLY_ANNOTATION,
   ]),
@@ -93,7 +80,7 @@ const OPERATOR_MAY_NOT: Attack[] = [
     patch(
       SET_IN('team'),
       { ...retry, ...template({ volumes: [{ name: 'node', hostPath: { path: '/' } }] }) },
-      STRATEGIC,
+      'strategic-merge',
     ),
     ONLY_ANNOTATION,
   ],
@@ -341,44 +328,25 @@ const PARTS = {
 };
 
 (whyNoControlPlane() ? describe.skip : describe)('a stolen token', () => {
-  let control: ControlPlane;
+  let cluster: ApiCluster;
   const clients = new Map<string, KubeClient>();
 
-  const kubectl = (args: readonly string[], input = '') =>
-    run([clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args], { input });
-  async function apply(...items: readonly unknown[]): Promise<void> {
-    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-    const { code, stderr } = await kubectl([...APPLY, '-f', '-'], list);
-    if (code !== 0) throw new Error(stderr);
-  }
   /** Sends a dry-run request, which is subject to the same roles and policies. */
   function send(part: string, request: KubeRequest): Promise<KubeResponse<unknown>> {
-    const client = clients.get(part);
+    const client = part === 'administrator' ? cluster.client : clients.get(part);
     if (!client) throw new Error(`no token of ${part}`);
     const query = request.method === 'GET' ? {} : { dryRun: 'All' };
     return client.send({ query, ...request });
   }
 
   beforeAll(async () => {
-    control = await startControlPlane();
-    const account = (namespace: string) => ({
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: { name: 'default', namespace },
-    });
-    const namespaces = [RELEASE_NAMESPACE, 'platform-remote', 'platform-canary', 'team', 'legacy'];
-    await apply(
-      ...namespaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-      ...namespaces.map(account),
-    );
-    const objects = (await render('webhook.excludedNamespaces={legacy}')).filter(
-      ({ kind }) => !WITHOUT.includes(kind),
-    );
-    await apply(...objects.filter(({ kind }) => kind === 'CustomResourceDefinition'));
-    await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
-    await apply(...objects.filter(({ kind }) => kind !== 'CustomResourceDefinition'));
-    await apply(
-      ...['team', 'kube-system', RELEASE_NAMESPACE, 'legacy'].flatMap((namespace) => workloads(namespace)),
+    cluster = await ApiCluster.open();
+    await cluster.namespaces(RELEASE_NAMESPACE, 'platform-remote', 'platform-canary', 'team', 'legacy');
+    await cluster.define('agentobservations', 'agentpolicies');
+    const objects = await render('webhook.excludedNamespaces={legacy}');
+    await cluster.apply([
+      ...objects.filter(({ kind }) => !WITHOUT.includes(kind)),
+      ...['team', 'kube-system', RELEASE_NAMESPACE, 'legacy'].flatMap(workloads),
       {
         apiVersion: 'platform.io/v1',
         kind: 'AgentObservation',
@@ -386,56 +354,34 @@ const PARTS = {
         spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' } },
       },
       { apiVersion: 'v1', kind: 'Pod', ...POD, metadata: { name: 'x', namespace: 'team' } },
-    );
-    for (const part of Object.keys(PARTS)) {
-      const name = `agent-compliance-${part}`;
-      const { stdout } = await kubectl(['create', 'token', name, '-n', RELEASE_NAMESPACE, '--duration=1h']);
-      const path = join(dirname(control.kubeconfig), `${part}.kubeconfig`);
-      await writeFile(path, tokenKubeconfig(control.kubeconfig, { token: stdout.trim() }));
-      clients.set(part, new KubeClient({ access: loadClusterAccess(path), part: 'test' }));
-    }
+    ]);
+    for (const part of Object.keys(PARTS))
+      clients.set(part, await cluster.clientOf(RELEASE_NAMESPACE, `agent-compliance-${part}`));
     // A policy becomes active about a second after its creation; by then the roles are active too.
     const last: [string, KubeRequest][] = [
       ['operator', patch(SET_IN('kube-system'), retry)],
       ['webhook', configure({ op: 'remove', path: '/webhooks/0' })],
     ];
     for (const [part, request] of last)
-      for (const end = performance.now() + 120_000; (await send(part, request)).ok;) {
-        if (performance.now() > end) throw new Error(`the policy of the ${part} is not active`);
-        await sleep(100);
-      }
+      await until(async () => !(await send(part, request)).ok, `the policy of the ${part}`);
   });
-  afterAll(async () => {
-    for (const client of clients.values()) await client.close();
-    await control?.close();
-  });
+  afterAll(() => cluster?.close());
 
   describe.each(Object.entries(PARTS))('of the %s', (part, { may, mayNot }) => {
     test.each(may)('%s', async (_what, request) => {
-      const response = await send(part, request);
-      expect(response.ok ? '' : response.message).toBe('');
+      expect(rejectionIn(await send(part, request))).toBe('');
     });
 
     test.each(mayNot)('never %s', async (_what, request, message) => {
       const response = await send(part, request);
-      expect(response).toMatchObject({ ok: false, status: 403 });
-      expect(response.ok ? '' : response.message).toContain(message);
+      expect(response).toMatchObject({ ok: false, status: 403, message: expect.stringContaining(message) });
     });
   });
 
   test('the policies do not restrict other users', async () => {
-    const admin = await kubectl([
-      'annotate',
-      'replicaset',
-      'x',
-      '-n',
-      'kube-system',
-      'a=b',
-      '--dry-run=server',
-    ]);
-    expect(admin).toMatchObject({ code: 0 });
-    const label = ['label', 'mutatingwebhookconfiguration', 'agent-compliance', 'a=b', '--dry-run=server'];
-    expect(await kubectl(label)).toMatchObject({ code: 0 });
+    const metadata = { annotations: { a: 'b' }, labels: { a: 'b' } };
+    for (const path of [SET_IN('kube-system'), CONFIGURATION])
+      expect(rejectionIn(await send('administrator', patch(path, { metadata })))).toBe('');
   });
 });
 
