@@ -75,7 +75,7 @@ const BOUNDS: [string, object, string][] = [
     users[user].send(patchOf(`${PATH}/${name}`, { metadata }));
 
   beforeAll(async () => {
-    cluster = await ApiCluster.open();
+    cluster = await ApiCluster.start();
     const part = (name: string) =>
       cluster.as(`system:serviceaccount:${RELEASE_NAMESPACE}:agent-compliance-${name}`);
     users = {

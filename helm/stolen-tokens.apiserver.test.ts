@@ -340,7 +340,7 @@ const PARTS = {
   }
 
   beforeAll(async () => {
-    cluster = await ApiCluster.open();
+    cluster = await ApiCluster.start();
     await cluster.namespaces(RELEASE_NAMESPACE, 'platform-remote', 'platform-canary', 'team', 'legacy');
     await cluster.define('agentobservations', 'agentpolicies');
     const objects = await render('webhook.excludedNamespaces={legacy}');

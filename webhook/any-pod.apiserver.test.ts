@@ -5,21 +5,21 @@ import { INJECTED_ANNOTATION, SIDECAR_CONTAINER } from '../core/injection/names.
 import type { Container, Pod } from '../core/injection/pod.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { injectionSettings } from '../runtime/injection-config.ts';
-import { silentLogger } from '../runtime/logger.ts';
 import { anyPod } from '../testing/cluster/any-pod.ts';
 import { optedInPod } from '../testing/cluster/pods.ts';
 import fc from '../testing/random/properties.ts';
 import { IN_SOAK } from '../testing/time/real-time.ts';
 import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
-import { readConfig, type WebhookConfig } from './config.ts';
+import { readConfig } from './config.ts';
 import { API_SERVER_LIMIT } from './routes/reviews.ts';
-import { startWebhook, type Webhook } from './start.ts';
+import type { Webhook } from './start.ts';
 
 // Much longer than the tests need.
 jest.setTimeout(300_000);
 
 /** The property tests of decide() generate more. */
-const PODS = IN_SOAK ? 1_000 : 80;
+const PODS = IN_SOAK ? 1_000 : 40;
+const ENV = { SIDECAR_IMAGE: 'registry.example/agent-compliance/sidecar:0.1.0' };
 
 /** Annotations with valid and invalid values. */
 const variations = fc.record(
@@ -114,25 +114,19 @@ const NO_ANSWER = 'the injector did not answer';
   });
   afterAll(() => cluster?.close());
 
-  async function start(env: Record<string, string>): Promise<WebhookConfig> {
-    const read = readConfig({ ...env, KUBECONFIG: cluster.kubeconfig });
-    if (!read.ok) throw new Error(JSON.stringify(read.problems));
-    const { signal } = new AbortController();
-    webhook = await startWebhook({ ...read.config, PORT: 0 }, silentLogger, signal, { everyMs: 200 });
+  async function start(env: Record<string, string>): Promise<void> {
+    webhook = await cluster.startWebhook(env, { everyMs: 200 });
     await cluster.pointTo(webhook.port);
-    return read.config;
   }
 
   describe('generated pods', () => {
-    let config: WebhookConfig;
-
-    beforeAll(async () => {
-      config = await start({ SIDECAR_IMAGE: 'registry.example/agent-compliance/sidecar:0.1.0' });
-    });
+    beforeAll(() => start(ENV));
     afterAll(() => webhook?.close());
 
     test(`${PODS} pods are injected, admitted unchanged or rejected exactly as decide() returns`, async () => {
-      const settings = { ...injectionSettings(config, config.POD_NAMESPACE), ca: null };
+      const read = readConfig({ ...ENV, KUBECONFIG: cluster.kubeconfig });
+      if (!read.ok) throw new Error(JSON.stringify(read.problems));
+      const settings = { ...injectionSettings(read.config, read.config.POD_NAMESPACE), ca: null };
       const seen = { inject: 0, skip: 0, refuse: 0, invalid: 0, labelled: 0 };
       for (const pod of fc.sample(pods, { numRuns: PODS })) {
         const decision = decide(pod, settings);

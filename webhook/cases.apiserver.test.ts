@@ -12,8 +12,7 @@ import { injectionCases, type InjectionCase } from '../testing/cluster/injection
 import { injectionSettings } from '../testing/cluster/pods.ts';
 import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
 import { createWebhookApp } from './app.ts';
-import { readConfig } from './config.ts';
-import { startWebhook, type Webhook } from './start.ts';
+import type { Webhook } from './start.ts';
 
 const TOKEN_VOLUME = 'kube-api-access';
 /** Chart values that all cases share, such as the sidecar's image. */
@@ -98,10 +97,7 @@ function engineValues(engine: InjectionSettings['engine'] | undefined): string[]
 
       beforeAll(async () => {
         const env = await cluster.configure([...VALUES, ...(JSON.parse(values) as string[])]);
-        const read = readConfig({ ...env, KUBECONFIG: cluster.kubeconfig });
-        if (!read.ok) throw new Error(JSON.stringify(read.problems));
-        const { signal } = new AbortController();
-        webhook = await startWebhook({ ...read.config, PORT: 0 }, silentLogger, signal, { everyMs: 200 });
+        webhook = await cluster.startWebhook(env, { everyMs: 200 });
         await cluster.pointTo(webhook.port);
       });
 

@@ -1,7 +1,6 @@
 // Replicas of two versions as separate processes behind a Service that still leads to the previous version only: the API server
 // keeps its connections, and the change of the endpoints has not arrived.
 import { request } from 'node:https';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Pod } from '../core/injection/pod.ts';
@@ -14,7 +13,6 @@ import { startTcpBalancer, type TcpBalancer } from '../testing/http/tcp-balancer
 import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
 import { until } from '../testing/time/until.ts';
 
-const MAIN = join(import.meta.dirname, 'main.ts');
 const NAMESPACE = 'platform-system';
 const SECRET = `/api/v1/namespaces/${NAMESPACE}/secrets/agent-compliance-webhook-tls`;
 const PREVIOUS = 'registry.example/agent-compliance/sidecar:0.1.0';
@@ -78,7 +76,7 @@ interface Replica {
     const [port = 0] = await freePorts(1);
     const pod = { POD_IP: '127.0.0.1', POD_TEMPLATE_HASH: hash };
     const env = { ...pod, PORT: String(port), SIDECAR_IMAGE: image, KUBECONFIG: cluster.kubeconfig };
-    const replica = { part: await rig.startProgram(MAIN, /listening/, env), port };
+    const replica = { part: await rig.start('webhook', /listening/, env), port };
     replicas.push(replica);
     return replica;
   }

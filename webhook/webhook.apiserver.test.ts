@@ -1,234 +1,200 @@
-import { readFile, writeFile } from 'node:fs/promises';
+// The chart and the webhook at a real API server, also next to an injector of a service mesh that works like the one of Istio.
+import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { parseAllDocuments } from 'yaml';
-import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
-import { run } from '../e2e/cluster/run.ts';
-import type { Pod } from '../core/injection/pod.ts';
-import { silentLogger } from '../runtime/logger.ts';
-import { APPLY, clusterBinary, UNVALIDATED } from '../testing/machine/cluster-binary.ts';
-import { REQUIRED } from '../testing/cluster/rendered-chart.ts';
-import { tokenKubeconfig } from '../testing/cluster/token-kubeconfig.ts';
-import { issueCa } from './certificates/issue.ts';
-import { readConfig } from './config.ts';
-import { startWebhook, type StartOptions, type Webhook } from './start.ts';
+import { INJECTED_ANNOTATION } from '../core/injection/names.ts';
+import { patchBetween } from '../core/injection/patch.ts';
+import type { Container, Handler, Pod } from '../core/injection/pod.ts';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { expectOk } from '../kube/objects.ts';
+import { listen, type Listener } from '../runtime/http-listener.ts';
+import { creationOf, rejectionIn, type AnyObject } from '../testing/cluster/api-cluster.ts';
+import { optedInPod } from '../testing/cluster/pods.ts';
+import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
 import { until } from '../testing/time/until.ts';
+import { issueCa, issueLeaf } from './certificates/issue.ts';
+import type { Webhook } from './start.ts';
 
-const CHART = join(import.meta.dirname, '../helm/agent-compliance');
-const SIDECAR = 'registry.example/agent-compliance/sidecar:0.1.0';
+const SIDECAR_IMAGE = 'registry.example/agent-compliance/sidecar:0.1.0';
+const EXCLUDED = 'traffic.sidecar.istio.io/excludeInboundPorts';
+const AGENT_PROBE = { httpGet: { path: '/livez', port: 'http', scheme: 'HTTP' } };
 
-interface KubeObject {
-  kind: string;
-  metadata: { name: string; annotations?: Record<string, string> };
-  data?: Record<string, string>;
-  webhooks: { clientConfig: { caBundle?: string; service?: unknown; url?: string } }[];
+/** Probes and hooks go to the agent of Istio, as `patchRewriteProbe` of Istio changes them. */
+function rewritten(container: Container): Container {
+  const to = (handler: Handler | undefined, name: string): Handler | undefined =>
+    handler?.httpGet && {
+      ...handler,
+      httpGet: { ...handler.httpGet, path: `/app-health/${container.name}/${name}`, port: 15020 },
+    };
+  const { lifecycle, livenessProbe, readinessProbe, startupProbe } = container;
+  return {
+    ...container,
+    ...(livenessProbe && { livenessProbe: to(livenessProbe, 'livez')! }),
+    ...(readinessProbe && { readinessProbe: to(readinessProbe, 'readyz')! }),
+    ...(startupProbe && { startupProbe: to(startupProbe, 'startupz')! }),
+    ...(lifecycle?.preStop && { lifecycle: { ...lifecycle, preStop: to(lifecycle.preStop, 'prestopz')! } }),
+  };
 }
 
+/** Istio's injector adds its containers once. The init container has the ports that the annotation excludes at that time. */
+function withIstio(pod: Pod): Pod {
+  const { initContainers = [], containers } = pod.spec;
+  const args = ['istio-iptables', '-d', `15090,15021,${pod.metadata?.annotations?.[EXCLUDED] ?? ''}`];
+  return {
+    ...pod,
+    spec: {
+      ...pod.spec,
+      initContainers: [{ name: 'istio-init', image: 'istio:1', args }, ...initContainers.map(rewritten)],
+      containers: [...containers.map(rewritten), { name: 'istio-proxy', image: 'istio:1' }],
+    },
+  };
+}
+
+interface Review {
+  request: { uid: string; object: Pod };
+}
+
+/** A pod of the namespace `team`, as an object with a path. */
+const inTeam = ({ metadata, ...rest }: Pod) =>
+  ({ ...rest, metadata: { name: 'chat', namespace: 'team', ...metadata } }) as unknown as AnyObject;
+
 (whyNoControlPlane() ? describe.skip : describe)('the chart and the webhook at a real API server', () => {
-  let control: ControlPlane;
-  let webhookKubeconfig: string;
-  const webhooks: Webhook[] = [];
+  let cluster: WebhookCluster;
+  let webhook: Webhook;
 
-  /** kubectl as an administrator. */
-  const kubectl = (args: string[], input?: unknown) =>
-    run([clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args], {
-      input: input === undefined ? '' : JSON.stringify(input),
-    });
-
-  async function get<T = KubeObject>(...args: string[]): Promise<T> {
-    const { stdout, stderr, code } = await kubectl(['get', '-o', 'json', ...args]);
-    if (code !== 0) throw new Error(stderr);
-    return JSON.parse(stdout) as T;
+  const start = () => cluster.startWebhook({ SIDECAR_IMAGE }, { everyMs: 200 });
+  const isReady = async (each: Webhook) => (await send(each, 'GET', '/readyz')).status === 200;
+  async function running(): Promise<Webhook> {
+    const started = await start();
+    await until(() => isReady(started));
+    await cluster.pointTo(started.port);
+    return started;
   }
-
-  async function start(options: StartOptions = {}): Promise<Webhook> {
-    const config = readConfig({ SIDECAR_IMAGE: SIDECAR, KUBECONFIG: webhookKubeconfig });
-    if (!config.ok) throw new Error(JSON.stringify(config.problems));
-    const webhook = await startWebhook(
-      { ...config.config, PORT: 0 },
-      silentLogger,
-      new AbortController().signal,
-      options,
-    );
-    webhooks.push(webhook);
-    return webhook;
-  }
-
-  async function stop(): Promise<void> {
-    await Promise.all(webhooks.splice(0).map((webhook) => webhook.close()));
-  }
-
-  /** Points the chart's webhook at this process, which runs outside the cluster. */
-  async function pointTo(webhook: Webhook): Promise<void> {
-    const url = `https://127.0.0.1:${webhook.port}/mutate/pod`;
-    const patch = [
-      { op: 'add', path: '/webhooks/0/clientConfig', value: { url, caBundle: await caBundle() } },
-    ];
-    await expectOk(
-      kubectl([
-        'patch',
-        'mutatingwebhookconfiguration',
-        'agent-compliance',
-        '--type=json',
-        `-p=${JSON.stringify(patch)}`,
-      ]),
-    );
-  }
-
-  async function caBundle(): Promise<string> {
-    const { webhooks: entries } = await get('mutatingwebhookconfiguration', 'agent-compliance');
-    return entries[0]?.clientConfig.caBundle ?? '';
-  }
-
-  async function ready(webhook: Webhook): Promise<void> {
-    await until(async () => (await send(webhook, 'GET', '/readyz')).status === 200);
-  }
-
-  async function running(options: StartOptions = {}): Promise<Webhook> {
-    const webhook = await start(options);
-    await ready(webhook);
-    await pointTo(webhook);
-    // The API server receives the changed configuration through a watch, with a delay.
-    await until(async () => (await create(pod('probe'), true)).code === 0);
-    return webhook;
-  }
-
-  const create = (object: Pod, dryRun = false, namespace = 'team') =>
-    kubectl(
-      [
-        'create',
-        UNVALIDATED,
-        '-n',
-        namespace,
-        '-o',
-        'json',
-        '-f',
-        '-',
-        ...(dryRun ? ['--dry-run=server'] : []),
-      ],
-      object,
-    );
-
-  async function created(object: Pod, dryRun = false): Promise<Pod> {
-    return JSON.parse((await expectOk(create(object, dryRun))).stdout) as Pod;
+  const created = async (pod: Pod, namespace?: string, dryRun?: boolean): Promise<Pod> =>
+    expectOk(await cluster.create(pod, namespace, dryRun));
+  const rejected = async (pod: Pod, namespace?: string) => rejectionIn(await cluster.create(pod, namespace));
+  /** As `created`, stored, and removed again. */
+  async function stored(pod: Pod): Promise<Pod> {
+    const found = await created(pod, 'team', false);
+    await cluster.remove(`/api/v1/namespaces/team/pods/${found.metadata?.name}`, { gracePeriodSeconds: 0 });
+    return found;
   }
 
   beforeAll(async () => {
-    control = await startControlPlane();
-    const namespaces = ['platform-system', 'team', 'strict'];
-    for (const name of namespaces) {
-      await expectOk(kubectl(['create', 'namespace', name]));
-      // The controller that creates it does not run here.
-      await kubectl(['create', 'serviceaccount', 'default', '-n', name]);
-    }
-    await kubectl(['label', 'namespace', 'strict', 'pod-security.kubernetes.io/enforce=restricted']);
-    const rendered = await expectOk(
-      run([
-        clusterBinary('helm'),
-        ...REQUIRED,
-        'template',
-        'agent-compliance',
-        CHART,
-        '-n',
-        'platform-system',
-        '--kube-version',
-        '1.36.0',
-      ]),
-    );
-    const objects = parseAllDocuments(rendered.stdout).map(
-      (document) => document.toJS() as KubeObject | null,
-    );
-    await expectOk(
-      kubectl([...APPLY, '-f', '-'], {
-        apiVersion: 'v1',
-        kind: 'List',
-        items: objects.filter((object) => object),
-      }),
-    );
-    webhookKubeconfig = join(dirname(control.kubeconfig), 'webhook.kubeconfig');
-    await writeFile(webhookKubeconfig, await kubeconfigOf('agent-compliance-webhook'));
-    // A policy takes about a second to become active.
-    await until(async () => (await create(pod('guarded'), true)).code !== 0);
+    cluster = await WebhookCluster.open(['strict', 'kube-system']);
+    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+    await cluster.patch('/api/v1/namespaces/strict', { metadata: { labels } });
   });
-
-  afterAll(async () => {
-    await stop();
-    await control.close();
-  });
-
-  async function kubeconfigOf(serviceAccount: string): Promise<string> {
-    const { stdout } = await expectOk(
-      kubectl(['create', 'token', serviceAccount, '-n', 'platform-system', '--duration=1h']),
-    );
-    return tokenKubeconfig(control.kubeconfig, { token: stdout.trim(), namespace: 'platform-system' });
-  }
+  afterAll(() => cluster?.close());
 
   test('replicas that start together agree on one CA, and only they have its key', async () => {
-    const [one, two] = await Promise.all([start({ everyMs: 200 }), start({ everyMs: 200 })]);
-    await Promise.all([ready(one), ready(two)]);
-    const secret = await get('secret', '-n', 'platform-system', 'agent-compliance-webhook-tls');
-    expect(Object.keys(secret.data ?? {}).sort()).toEqual(['ca.crt', 'ca.key', 'tls.crt', 'tls.key']);
-    const ca = secret.data?.['ca.crt'] ?? '';
-    expect(await caBundle()).toBe(ca);
-    const trusted = { ca: text(ca), servername: 'agent-compliance-webhook.platform-system.svc' };
+    const both = await Promise.all([start(), start()]);
+    await until(async () => (await Promise.all(both.map(isReady))).every(Boolean));
+    const secret = await cluster.secret('agent-compliance-webhook-tls');
+    expect(Object.keys(secret).sort()).toEqual(['ca.crt', 'ca.key', 'tls.crt', 'tls.key']);
+    const ca = secret['ca.crt'] ?? '';
+    expect(await cluster.caBundle()).toBe(ca);
+    const trusted = { ca, servername: 'agent-compliance-webhook.platform-system.svc' };
     await until(async () => {
-      const answers = await Promise.all([one, two].map((each) => send(each, 'GET', '/livez', trusted)));
+      const answers = await Promise.all(both.map((each) => send(each, 'GET', '/livez', trusted)));
       return answers.every(({ status }) => status === 200);
     });
-    const controlPlane = await get('secret', '-n', 'platform-system', 'agent-compliance-control-plane-tls');
-    expect(Object.keys(controlPlane.data ?? {}).sort()).toEqual(['ca.crt', 'tls.crt', 'tls.key']);
-    expect(controlPlane.data?.['ca.crt']).toBe(ca);
-    await stop();
+    const controlPlane = await cluster.secret('agent-compliance-control-plane-tls');
+    expect(Object.keys(controlPlane).sort()).toEqual(['ca.crt', 'tls.crt', 'tls.key']);
+    expect(controlPlane['ca.crt']).toBe(ca);
+    await Promise.all(both.map((each) => each.close()));
   });
 
   describe('while the webhook is available', () => {
-    let webhook: Webhook;
     beforeAll(async () => {
       webhook = await running();
     });
-    afterAll(stop);
+    afterAll(() => webhook.close());
+
+    test('a pod that opts in gets the sidecar as first init container, without an API token', async () => {
+      const initContainers = [{ name: 'init', image: 'init:1' }];
+      const { metadata, spec } = await stored(optedInPod({ spec: { initContainers } }));
+      expect(spec.initContainers?.map(({ name }) => name)).toEqual(['platform-sidecar', 'init']);
+      const mounts = (container: Container | undefined) =>
+        (container!.volumeMounts as { name: string; mountPath: string }[]).map(
+          ({ name, mountPath }) => `${name.replace(/^(kube-api-access)-.*/, '$1')} ${mountPath}`,
+        );
+      expect(mounts(spec.initContainers?.[0])).toEqual([
+        'platform-manifest /manifest',
+        'platform-identity /var/run/secrets/platform.io',
+        'platform-noapi /var/run/secrets/kubernetes.io/serviceaccount',
+      ]);
+      expect(mounts(spec.containers[0])).toEqual([
+        'kube-api-access /var/run/secrets/kubernetes.io/serviceaccount',
+      ]);
+      expect(metadata?.labels).toEqual({ 'platform.io/agent': 'chat', 'platform.io/agent-name': 'chat' });
+      expect(metadata?.annotations?.['platform.io/ca']).toBe(await cluster.caBundle());
+    });
 
     test('a dry run returns the same pod as a real creation', async () => {
       const essence = ({ spec, metadata }: Pod) => ({
-        spec: JSON.parse(
-          JSON.stringify(spec).replaceAll(/kube-api-access-\w{5}/g, 'kube-api-access'),
-        ) as unknown,
-        labels: metadata?.labels,
-        annotations: metadata?.annotations,
+        spec: JSON.stringify(spec).replaceAll(/kube-api-access-\w{5}/g, 'kube-api-access'),
+        ...{ labels: metadata?.labels, annotations: metadata?.annotations },
       });
-      const [dry, real] = [await created(pod('same'), true), await created(pod('same'))];
-      expect(essence(dry)).toEqual(essence(real));
-      await kubectl(['delete', 'pod', '-n', 'team', 'same', '--force', '--grace-period=0']);
+      expect(essence(await created(optedInPod()))).toEqual(essence(await stored(optedInPod())));
     });
 
     test('the patched pod with all defaults of the API server needs no further patch', async () => {
-      const injected = await created(pod('again'), true);
-      const answer = await send(webhook, 'POST', '/mutate/pod', { body: reviewOf(injected) });
+      const answer = await send(webhook, 'POST', '/mutate/pod', {
+        body: reviewOf(await created(optedInPod())),
+      });
       expect(JSON.parse(answer.body)).toMatchObject({ response: { uid: 'u', allowed: true } });
       expect(JSON.parse(answer.body)).not.toHaveProperty('response.patch');
     });
 
     test('a pod in a restricted namespace is admitted', async () => {
-      const restricted = {
+      const securityContext = {
         allowPrivilegeEscalation: false,
         capabilities: { drop: ['ALL'] },
         runAsNonRoot: true,
         seccompProfile: { type: 'RuntimeDefault' },
       };
-      const object = pod(
-        'strict',
-        {},
-        { containers: [{ name: 'agent', image: 'a:1', securityContext: restricted }] },
+      expect(await rejected(optedInPod({ container: { securityContext } }), 'strict')).toBe('');
+    });
+
+    test.each<[string, Record<string, string>, string]>([
+      [
+        'an inject value',
+        { 'platform.io/inject': 'yes' },
+        'annotation platform.io/inject: "yes" is not one of "true", "false"',
+      ],
+      [
+        'two values',
+        { 'platform.io/policy-proxy-mode': 'block', 'platform.io/agent-port': '99999' },
+        'annotation platform.io/agent-port: "99999" is not an integer from 1 to 65535; annotation platform.io/policy-proxy-mode: "block" is not one of "track", "enforce", "off"',
+      ],
+      [
+        'an image',
+        { 'platform.io/sidecar-image': 'evil:1' },
+        `annotation platform.io/sidecar-image: "evil:1" is not one of the images that this cluster allows (${SIDECAR_IMAGE})`,
+      ],
+    ])('%s that is not allowed is rejected with a message', async (_case, annotations, message) => {
+      expect(await rejected(optedInPod({ annotations }))).toBe(
+        `admission webhook "pod.inject.platform.io" denied the request: ${message}`,
       );
-      expect(await create(object, true, 'strict')).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    test('a misspelt annotation results in a warning to the client', async () => {
+      const annotations = { 'platform.io/policy-proxy-mod': 'enforce' };
+      const answer = await cluster.ask(creationOf(inTeam(optedInPod({ annotations }))));
+      expect(answer).toMatchObject({
+        message: '',
+        warnings: ['annotation platform.io/policy-proxy-mod is not known to the injector and has no effect'],
+      });
     });
 
     test('exposes exactly the documented metrics and increments them', async () => {
-      await created(pod('counted'), true);
-      // Not as a dry run, which sets no time.
-      await create(pod('refused', { 'platform.io/inject': 'yes' }));
-      const silent = pod('silent', { 'platform.io/inject': 'false' });
+      await created(optedInPod());
+      // A dry run does not count as the last refusal.
+      const refused = optedInPod({ annotations: { 'platform.io/inject': 'yes' } });
+      expect(await cluster.create(refused, 'team', false)).toMatchObject({ ok: false });
+      const silent = optedInPod({ annotations: { 'platform.io/inject': 'false' } });
       await send(webhook, 'POST', '/mutate/pod', { body: reviewOf(silent) });
       const stranger = await issueCa({ now: new Date(), days: 1 });
       expect((await send(webhook, 'GET', '/livez', { ca: stranger.cert, servername: 'x' })).status).toBe(0);
@@ -253,17 +219,15 @@ interface KubeObject {
 
     /** Creates a namespace with an object that limits its pods. */
     async function limited(namespace: string, kind: string, spec: unknown): Promise<void> {
-      await expectOk(kubectl(['create', 'namespace', namespace]));
-      await expectOk(kubectl(['create', 'serviceaccount', 'default', '-n', namespace]));
-      const object = { apiVersion: 'v1', kind, metadata: { name: 'small', namespace }, spec };
-      await expectOk(kubectl(['create', '-f', '-'], object));
+      await cluster.namespaces(namespace);
+      await cluster.apply([{ apiVersion: 'v1', kind, metadata: { name: 'small', namespace }, spec }]);
     }
-    const withResources = (name: string, annotations: Record<string, string> = {}) => {
-      const resources = {
-        requests: { cpu: '50m', memory: '64Mi' },
-        limits: { cpu: '1', memory: '128Mi' },
-      };
-      return pod(name, annotations, { containers: [{ name: 'agent', image: 'agent:1', resources }] });
+    const withResources = (annotations: Record<string, string> = {}, name = 'chat') => {
+      const [requests, limits] = [
+        { cpu: '50m', memory: '64Mi' },
+        { cpu: '1', memory: '128Mi' },
+      ];
+      return optedInPod({ annotations, metadata: { name }, container: { resources: { requests, limits } } });
     };
 
     test('a LimitRange with defaults sets only those sidecar resources that the injector leaves unset', async () => {
@@ -273,68 +237,54 @@ interface KubeObject {
         defaultRequest: { cpu: '10m', memory: '64Mi', 'ephemeral-storage': '10Mi' },
       };
       await limited('with-defaults', 'LimitRange', { limits: [limits] });
-      const answer = await expectOk(create(pod('chat'), true, 'with-defaults'));
-      const { spec } = JSON.parse(answer.stdout) as Pod;
+      const { spec } = await created(optedInPod(), 'with-defaults');
       expect(spec.initContainers?.[0]?.resources).toEqual({
         requests: { cpu: '5m', memory: '96Mi', 'ephemeral-storage': '10Mi' },
         limits: { cpu: '500m', memory: '192Mi', 'ephemeral-storage': '1Gi' },
       });
       expect(spec.containers[0]?.resources).toMatchObject({ limits: { cpu: '500m', memory: '160Mi' } });
-      const own = pod('own', { 'platform.io/inject': 'true', 'platform.io/sidecar-cpu-limit': '2' });
-      const chosen = JSON.parse((await expectOk(create(own, true, 'with-defaults'))).stdout) as Pod;
+      const own = optedInPod({ annotations: { 'platform.io/sidecar-cpu-limit': '2' } });
+      const chosen = await created(own, 'with-defaults');
       expect(chosen.spec.initContainers?.[0]?.resources?.limits).toMatchObject({ cpu: '2' });
     });
 
     test('a LimitRange with a maximum and a minimum rejects the pod with a clear message, and annotations make the sidecar fit', async () => {
       const limits = {
-        type: 'Container',
-        max: { memory: '128Mi', cpu: '2' },
-        min: { cpu: '50m', memory: '32Mi' },
+        ...{ type: 'Container', max: { memory: '128Mi', cpu: '2' }, min: { cpu: '50m', memory: '32Mi' } },
       };
       await limited('narrow', 'LimitRange', { limits: [limits] });
-      const tooBig = await create(withResources('too-big'), true, 'narrow');
-      expect(tooBig.code).toBe(1);
-      expect(tooBig.stderr).toMatch(/maximum memory usage per Container is 128Mi, but limit is 192Mi/);
-      expect(tooBig.stderr).toMatch(/minimum cpu usage per Container is 50m, but request is 5m/);
+      const tooBig = await rejected(withResources(), 'narrow');
+      expect(tooBig).toMatch(/maximum memory usage per Container is 128Mi, but limit is 192Mi/);
+      expect(tooBig).toMatch(/minimum cpu usage per Container is 50m, but request is 5m/);
       const annotations = {
         'platform.io/sidecar-cpu-request': '50m',
         'platform.io/sidecar-memory-limit': '128Mi',
       };
-      const fitted = await create(withResources('fitted', annotations), true, 'narrow');
-      expect(fitted).toMatchObject({ code: 0, stderr: '' });
+      expect(await rejected(withResources(annotations), 'narrow')).toBe('');
     });
 
     test('a ResourceQuota counts the sidecar’s requests, and rejects a pod above the quota with a clear message', async () => {
       const hard = {
-        'requests.cpu': '100m',
-        'requests.memory': '200Mi',
-        'limits.cpu': '3',
-        'limits.memory': '500Mi',
+        ...{ 'requests.cpu': '100m', 'requests.memory': '200Mi' },
+        ...{ 'limits.cpu': '3', 'limits.memory': '500Mi' },
       };
       await limited('with-quota', 'ResourceQuota', { hard });
       // The controller that does this does not run here.
-      const none = Object.fromEntries(Object.keys(hard).map((resource) => [resource, '0']));
-      const status = JSON.stringify({ status: { hard, used: none } });
-      const quota = ['-n', 'with-quota', 'quota', 'small'];
-      await expectOk(kubectl(['patch', ...quota, '--subresource=status', `-p=${status}`]));
-      const sized = (name: string) => withResources(name, { 'platform.io/sidecar-cpu-limit': '1' });
+      const used = Object.fromEntries(Object.keys(hard).map((resource) => [resource, '0']));
+      const quota = '/api/v1/namespaces/with-quota/resourcequotas/small';
+      await cluster.patch(`${quota}/status`, { status: { hard, used } });
+      const sized = (name: string) => withResources({ 'platform.io/sidecar-cpu-limit': '1' }, name);
       // Pods are rejected until the API server has this status.
-      await until(async () => (await create(sized('first'), true, 'with-quota')).code === 0);
-      const unlimited = await create(withResources('unlimited'), true, 'with-quota');
-      expect(unlimited.stderr).toContain(
+      await until(async () => (await rejected(sized('first'), 'with-quota')) === '');
+      expect(await rejected(withResources(), 'with-quota')).toContain(
         'failed quota: small: must specify limits.cpu for: platform-sidecar',
       );
-      await expectOk(create(sized('first'), false, 'with-quota'));
-      const { status: counted } = await get<{ status: { used: unknown } }>(...quota);
-      expect(counted.used).toEqual({
-        'requests.cpu': '55m',
-        'requests.memory': '160Mi',
-        'limits.cpu': '2',
-        'limits.memory': '320Mi',
+      await created(sized('first'), 'with-quota', false);
+      expect((await cluster.get<{ status: { used: unknown } }>(quota)).status.used).toEqual({
+        ...{ 'requests.cpu': '55m', 'requests.memory': '160Mi' },
+        ...{ 'limits.cpu': '2', 'limits.memory': '320Mi' },
       });
-      const second = await create(sized('second'), true, 'with-quota');
-      expect(second.code).toBe(1);
-      expect(second.stderr).toMatch(
+      expect(await rejected(sized('second'), 'with-quota')).toMatch(
         /exceeded quota: small, requested: .*requests\.cpu=55m.*used: .*requests\.cpu=55m.*limited: .*requests\.cpu=100m/,
       );
     });
@@ -345,58 +295,118 @@ interface KubeObject {
       ["the chart's own namespace", 'true', 'platform-system'],
       ['kube-system', 'true', 'kube-system'],
     ])('nothing is injected with %s', async (_case, inject, namespace) => {
-      await kubectl(['create', 'serviceaccount', 'default', '-n', namespace]);
-      const object = pod('plain', inject === undefined ? {} : { 'platform.io/inject': inject });
-      if (inject === undefined) delete object.metadata?.annotations;
-      const { stdout, code } = await create(object, true, namespace);
-      expect(code).toBe(0);
-      expect((JSON.parse(stdout) as Pod).spec.initContainers).toBeUndefined();
-    });
-  });
-
-  describe('while the webhook is unavailable', () => {
-    test('the guard rejects a pod that opts in, with the reason', async () => {
-      const { code, stderr } = await create(pod('chat'), true);
-      expect(code).toBe(1);
-      expect(stderr).toContain(
-        'pod chat is opted in (annotation platform.io/inject: true) but has no platform-sidecar: the injector did not answer; check its pods in namespace platform-system',
-      );
+      const pod = optedInPod({
+        ...(inject !== undefined && { annotations: { 'platform.io/inject': inject } }),
+      });
+      if (inject === undefined) delete pod.metadata?.annotations;
+      expect((await created(pod, namespace)).spec.initContainers).toBeUndefined();
     });
 
-    test('pods that do not opt in are created', async () => {
-      expect((await create(pod('plain', { 'platform.io/inject': 'false' }), true)).code).toBe(0);
+    describe('next to the injector of a service mesh', () => {
+      let mesh: Listener;
+      beforeAll(async () => {
+        const validity = { now: new Date(), days: 1 };
+        const ca = await issueCa(validity);
+        mesh = await listen({
+          tls: await issueLeaf(ca, ['127.0.0.1'], validity),
+          port: 0,
+          handler: (request, response) => {
+            void new Response(request).json().then((review) => {
+              const { uid, object } = (review as Review).request;
+              const patch = Buffer.from(JSON.stringify(patchBetween(object, withIstio(object)))).toString(
+                'base64',
+              );
+              response.writeHead(200, { 'content-type': 'application/json' }).end(
+                JSON.stringify({
+                  ...{ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' },
+                  response: { uid, allowed: true, patchType: 'JSONPatch', patch },
+                }),
+              );
+            });
+          },
+        });
+        // The API server calls webhooks in the order of the names of their configurations.
+        await cluster.apply(['a-mesh', 'istio-sidecar-injector'].map((name) => configuration(name, ca.cert)));
+      });
+
+      afterAll(async () => {
+        await mesh.close();
+      });
+
+      const configuration = (name: string, ca: string): object => ({
+        ...{
+          apiVersion: 'admissionregistration.k8s.io/v1',
+          kind: 'MutatingWebhookConfiguration',
+          metadata: { name },
+        },
+        webhooks: [
+          {
+            ...{ name: 'mesh.example.com', sideEffects: 'None', admissionReviewVersions: ['v1'] },
+            ...{ failurePolicy: 'Fail', reinvocationPolicy: 'Never' },
+            objectSelector: { matchLabels: { mesh: name } },
+            clientConfig: {
+              url: `https://127.0.0.1:${mesh.port}/`,
+              caBundle: Buffer.from(ca).toString('base64'),
+            },
+            rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
+          },
+        ],
+      });
+
+      /** The pod as the API server would store it, and its warnings. */
+      async function besideMesh(configurationName: string): Promise<{ pod: Pod; warnings: string[] }> {
+        const pod = optedInPod({
+          metadata: { labels: { mesh: configurationName } },
+          container: { livenessProbe: AGENT_PROBE },
+        });
+        const { message, body, warnings } = await cluster.ask<Pod>(creationOf(inTeam(pod)));
+        expect(message).toBe('');
+        return { pod: body, warnings };
+      }
+
+      const named = ({ spec }: Pod, name: string): Container => {
+        const found = [...spec.containers, ...(spec.initContainers ?? [])].find((each) => each.name === name);
+        if (found === undefined) throw new Error(`no container ${name}`);
+        return found;
+      };
+
+      test('that runs later, the mesh excludes the port, and the sidecar keeps its probes and its hook', async () => {
+        const { pod, warnings } = await besideMesh('istio-sidecar-injector');
+        expect(named(pod, 'istio-init')['args']).toEqual(['istio-iptables', '-d', '15090,15021,4001']);
+        const { startupProbe, readinessProbe, lifecycle } = named(pod, 'platform-sidecar');
+        const targets = [startupProbe, readinessProbe, lifecycle?.preStop].map((each) => each?.httpGet);
+        expect(targets).toMatchObject([
+          { path: '/readyz', port: 4001 },
+          { path: '/readyz', port: 4001 },
+          { path: '/drain', port: 4001 },
+        ]);
+        // The agent's own probe is the mesh's concern.
+        expect(named(pod, 'agent').livenessProbe?.httpGet).toMatchObject({
+          path: '/app-health/agent/livez',
+          port: 15020,
+        });
+        expect(pod.spec.initContainers?.map(({ name }) => name)).toEqual(['platform-sidecar', 'istio-init']);
+        expect(warnings).toEqual([]);
+      });
+
+      test('that ran earlier, the user is warned that the mesh does not exclude the port', async () => {
+        const { pod, warnings } = await besideMesh('a-mesh');
+        expect(named(pod, 'istio-init')['args']).toEqual(['istio-iptables', '-d', '15090,15021,']);
+        expect(pod.metadata?.annotations).toMatchObject({ [EXCLUDED]: '4001' });
+        expect(pod.metadata?.annotations?.[INJECTED_ANNOTATION]).toBeDefined();
+        expect(warnings.join()).toContain(`add 4001 to the annotation ${EXCLUDED} of the pod template`);
+      });
     });
   });
 
   test('a corrupted Secret is created again', async () => {
     const data = { 'ca.crt': Buffer.from('broken').toString('base64') };
-    await expectOk(
-      kubectl([
-        'patch',
-        'secret',
-        '-n',
-        'platform-system',
-        'agent-compliance-webhook-tls',
-        `-p=${JSON.stringify({ data })}`,
-      ]),
-    );
-    await running();
-    expect((await created(pod('recovered'), true)).spec.initContainers?.[0]?.name).toBe('platform-sidecar');
-    await stop();
+    await cluster.patch(`/api/v1/namespaces/platform-system/secrets/agent-compliance-webhook-tls`, { data });
+    webhook = await running();
+    expect((await created(optedInPod())).spec.initContainers?.[0]?.name).toBe('platform-sidecar');
+    await webhook.close();
   });
 });
-
-function pod(name: string, annotations: Record<string, string> = {}, spec: Partial<Pod['spec']> = {}): Pod {
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name, annotations: { 'platform.io/inject': 'true', ...annotations } },
-    spec: {
-      containers: [{ name: 'agent', image: 'agent:1', ports: [{ name: 'http', containerPort: 8000 }] }],
-      ...spec,
-    },
-  };
-}
 
 function reviewOf(object: Pod): unknown {
   const kind = { group: '', version: 'v1', kind: 'Pod' };
@@ -443,11 +453,3 @@ function send(
     sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
-
-async function expectOk(result: ReturnType<typeof run>): ReturnType<typeof run> {
-  const { code, stderr } = await result;
-  if (code !== 0) throw new Error(stderr);
-  return result;
-}
-
-const text = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8');

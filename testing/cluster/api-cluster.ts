@@ -64,12 +64,12 @@ export class ApiCluster {
   readonly client: KubeClient;
   readonly #users: KubeClient[] = [];
 
-  private constructor(control: ControlPlane) {
+  constructor(control: ControlPlane) {
     this.control = control;
     this.client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
   }
 
-  static async open(options?: ControlPlaneOptions): Promise<ApiCluster> {
+  static async start(options?: ControlPlaneOptions): Promise<ApiCluster> {
     return new ApiCluster(await startControlPlane(options));
   }
 

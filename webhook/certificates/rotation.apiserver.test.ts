@@ -20,8 +20,7 @@ import { optedInPod } from '../../testing/cluster/pods.ts';
 import { IN_SOAK } from '../../testing/time/real-time.ts';
 import { startTcpBalancer, type TcpBalancer } from '../../testing/http/tcp-balancer.ts';
 import { MANIFEST_CONFIGURATION, WebhookCluster } from '../../testing/cluster/webhook-cluster.ts';
-import { readConfig } from '../config.ts';
-import { startWebhook, type Webhook } from '../start.ts';
+import type { Webhook } from '../start.ts';
 import { TIMING } from './advance.ts';
 
 const ROTATIONS = Number(process.env['ROTATIONS'] ?? 4);
@@ -59,16 +58,10 @@ const PAUSE_MS = IN_SOAK ? 0 : 50;
     };
     const env = {
       SIDECAR_IMAGE: 'registry.example/agent-compliance/sidecar:0.1.0',
-      KUBECONFIG: cluster.kubeconfig,
       MANIFEST_CONFIGURATION,
     };
-    const config = readConfig(env);
-    if (!config.ok) throw new Error(JSON.stringify(config.problems));
-    const { signal } = stopped;
-    const options = { timing: ALWAYS_DUE, clock, everyMs: POLL_MS };
-    webhooks = await Promise.all(
-      [1, 2].map(() => startWebhook({ ...config.config, PORT: 0 }, logger, signal, options)),
-    );
+    const options = { timing: ALWAYS_DUE, clock, everyMs: POLL_MS, logger, signal: stopped.signal };
+    webhooks = await Promise.all([1, 2].map(() => cluster.startWebhook(env, options)));
     service.ready(webhooks.map(({ port }) => port));
     directory = await mkdtemp(join(tmpdir(), 'rotation-'));
     await mountControlPlaneSecret();
