@@ -1,18 +1,20 @@
 // A release at a real API server from installation to removal, with the defaults and then with every option on. No pods run
 // here, so the tests check only the objects; e2e/install.test.ts tests running pods.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { parseAllDocuments } from 'yaml';
-import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { parse, parseAllDocuments } from 'yaml';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
+import { ApiCluster } from '../testing/cluster/api-cluster.ts';
 import { CHART_OPTIONS } from '../testing/cluster/chart-options.ts';
-import { clusterBinary, UNVALIDATED } from '../testing/machine/cluster-binary.ts';
+import { clusterBinary } from '../testing/machine/cluster-binary.ts';
 import { exposedMetrics, expressionsIn, metricsIn } from '../testing/cluster/exposed-metrics.ts';
 import { SCHEMAS } from '../testing/cluster/kubernetes-schemas.ts';
 import { ProcessRig } from '../testing/machine/process-rig.ts';
 import { CHART, RELEASE_NAMESPACE, REQUIRED, type ChartObject } from '../testing/cluster/rendered-chart.ts';
+import { until } from '../testing/time/until.ts';
 
 // Much longer than the tests need.
 jest.setTimeout(300_000);
@@ -25,7 +27,7 @@ const DEFINITIONS = ['agentobservations', 'agentpolicies'].map(
 );
 /** A generated key, which is kept. */
 const ADMIN_KEY = 'secret/agent-compliance-admin';
-const KEY = ['get', 'secret', 'agent-compliance-admin', '-o', 'jsonpath={.data.admin-key}'];
+const KEY = `/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-admin`;
 const MONITORS = ['servicemonitors', 'podmonitors', 'prometheusrules'];
 
 /** Kinds that the chart could leave behind, cluster-scoped and in its namespace. */
@@ -43,56 +45,75 @@ interface Workload extends ChartObject {
   spec: PodSpec & { template?: { metadata: object; spec: PodSpec } };
 }
 
+const NAMESPACES = '/api/v1/namespaces';
+const OWN = `${NAMESPACES}/${RELEASE_NAMESPACE}`;
+const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
+const CONFIGURATION = `${ADMISSION}/mutatingwebhookconfigurations/${RELEASE}`;
+const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${RELEASE_NAMESPACE}/leases/platform-operator`;
+const TLS = `${OWN}/secrets/agent-compliance-webhook-tls`;
+const CANARY_NAMESPACE = 'namespace/platform-canary';
+const KEPT_NAMESPACE = 'namespace/platform-remote';
+const CLAIM = 'agent-compliance-control-plane-data';
+const CLAIM_PATH = `${OWN}/persistentvolumeclaims/${CLAIM}`;
+const FAR_AWAY = '/apis/platform.io/v1/namespaces/platform-remote/agentobservations/far-away';
+const POSTGRES = 'controlPlane.store.type=postgres,controlPlane.store.postgres.existingSecret=database';
+const BY_KEY = (key: string) => `${POSTGRES},controlPlane.store.postgres.urlKey=${key}`;
+
+interface Meta {
+  metadata: { uid: string; annotations?: Record<string, string> };
+}
+
 (whyNoControlPlane() ? describe.skip : describe)('a release', () => {
-  let control: ControlPlane;
+  let cluster: ApiCluster;
   let directory: string;
 
-  const kubectl = (args: readonly string[], input = '') =>
-    run([clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, '-n', RELEASE_NAMESPACE, ...args], {
-      input,
-    });
+  const kubectl = (args: readonly string[], input?: unknown) =>
+    cluster.kubectl(['-n', RELEASE_NAMESPACE, ...args], input);
   /** helm/manifests.integration.test.ts validates the rendered chart; here validation took half of the processor time. */
   const WITHOUT_SCHEMAS = ['--disable-openapi-validation'];
   const helm = (args: readonly string[], values?: object) => {
     const given = values ? ['-f', '-'] : [];
     if (args[0] === 'install' || args[0] === 'upgrade') given.push(...WITHOUT_SCHEMAS);
-    const command = [clusterBinary('helm'), '--kubeconfig', control.kubeconfig, '-n', RELEASE_NAMESPACE];
-    return run([...command, ...args, ...given], { input: values ? JSON.stringify(values) : '' });
+    const access = ['--kubeconfig', cluster.control.kubeconfig, '-n', RELEASE_NAMESPACE];
+    const input = values ? JSON.stringify(values) : '';
+    return run([clusterBinary('helm'), ...access, ...args, ...given], { input });
+  };
+  const upgrade = (...set: string[]) => helm(['upgrade', RELEASE, CHART, ...REQUIRED, '--set', set.join()]);
+  const rejection = async (...set: string[]) => {
+    const { code, stderr } = await upgrade(...set);
+    expect(code).toBe(1);
+    return stderr;
   };
 
   /** Waits for objects that Kubernetes removes with a delay. */
   const untilGone = (...names: string[]) => ok(kubectl(['wait', '--for=delete', ...names, '--timeout=110s']));
-  const CANARY_NAMESPACE = 'namespace/platform-canary';
-  const KEPT_NAMESPACE = 'namespace/platform-remote';
-
-  const remoteAgent = (...args: string[]) => kubectl(['-n', 'platform-remote', ...args]);
 
   async function releaseObjects(): Promise<string[]> {
     const { stdout } = await ok(kubectl(['get', KINDS, '-o', 'name']));
     return stdout.split('\n').filter((name) => /agent-compliance|platform/.test(name));
   }
 
+  const secret = (name: string, stringData: object) =>
+    cluster.post(`${OWN}/secrets`, { metadata: { name }, stringData });
+  const withoutSecrets = async (...names: string[]): Promise<void> => {
+    for (const name of names) await cluster.remove(`${OWN}/secrets/${name}`);
+  };
+
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'chart-lifecycle-'));
-    control = await startControlPlane({ controllers: true });
+    cluster = await ApiCluster.start({ controllers: true });
   });
   afterAll(async () => {
-    await control?.close();
+    await cluster?.close();
     rmSync(directory, { recursive: true, force: true });
   });
 
   describe('with the defaults', () => {
-    const upgrade = (...set: string[]) =>
-      ok(helm(['upgrade', '--install', RELEASE, CHART, '--create-namespace', ...REQUIRED, ...set]));
     let installed: RunResult;
 
     beforeAll(async () => {
       installed = await ok(helm(['install', RELEASE, CHART, '--create-namespace', ...REQUIRED]));
     });
-
-    async function valueOf(path: string, ...object: string[]): Promise<string> {
-      return (await ok(kubectl(['get', ...object, '-o', `jsonpath={${path}}`]))).stdout;
-    }
 
     test('prints the next steps', () => {
       expect(installed.stdout).toContain('kubectl create configmap chat-manifest --from-file=agent.yaml');
@@ -102,133 +123,149 @@ interface Workload extends ChartObject {
     });
 
     test('is upgraded without losing certificates, trust or the leader', async () => {
-      const data = JSON.stringify({ data: { 'tls.crt': 'aGVsbG8=' } });
-      await ok(kubectl(['patch', 'secret', 'agent-compliance-webhook-tls', '-p', data]));
-      const trust = JSON.stringify([
-        { op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: CA_BUNDLE },
-      ]);
-      const configuration = ['mutatingwebhookconfiguration', RELEASE];
-      await ok(kubectl(['patch', ...configuration, '--type=json', '-p', trust]));
-      const spec = JSON.stringify({ spec: { holderIdentity: 'me' } });
-      await ok(kubectl(['patch', 'lease', 'platform-operator', '--type=merge', '-p', spec]));
+      await cluster.patch(TLS, { data: { 'tls.crt': 'aGVsbG8=' } });
+      const trust = [{ op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: CA_BUNDLE }];
+      await cluster.patch(CONFIGURATION, trust, 'json');
+      await cluster.patch(LEASE, { spec: { holderIdentity: 'me' } });
 
       // Helm takes two seconds of processor time for an upgrade, so this one also prepares the next test.
-      await upgrade('--set', 'webhook.timeoutSeconds=3,guard.action=warn,controlPlane.store.type=sqlite');
+      await ok(upgrade('webhook.timeoutSeconds=3', 'guard.action=warn', 'controlPlane.store.type=sqlite'));
 
-      const binding = ['validatingadmissionpolicybinding', 'agent-compliance-guard'];
-      expect(await valueOf('.webhooks[0].timeoutSeconds', ...configuration)).toBe('3');
-      expect(await valueOf('.spec.validationActions', ...binding)).toBe('["Warn","Audit"]');
-      expect({
-        secret: await valueOf('.data', 'secret', 'agent-compliance-webhook-tls'),
-        trust: await valueOf('.webhooks[0].clientConfig.caBundle', ...configuration),
-        leader: await valueOf('.spec.holderIdentity', 'lease', 'platform-operator'),
-      }).toEqual({ secret: '{"tls.crt":"aGVsbG8="}', trust: CA_BUNDLE, leader: 'me' });
+      expect(
+        await cluster.get(`${ADMISSION}/validatingadmissionpolicybindings/agent-compliance-guard`),
+      ).toMatchObject({ spec: { validationActions: ['Warn', 'Audit'] } });
+      expect(await cluster.get(CONFIGURATION)).toMatchObject({
+        webhooks: [{ timeoutSeconds: 3, clientConfig: { caBundle: CA_BUNDLE } }],
+      });
+      expect(await cluster.get(TLS)).toMatchObject({ data: { 'tls.crt': 'aGVsbG8=' } });
+      expect(await cluster.get(LEASE)).toMatchObject({ spec: { holderIdentity: 'me' } });
     });
 
     test('has user namespaces if every node supports them', async () => {
-      const node = (name: string, kernelVersion: string, userNamespaces: boolean, os = 'linux') => ({
-        ...{ apiVersion: 'v1', kind: 'Node', metadata: { name } },
-        status: {
-          nodeInfo: { kernelVersion, operatingSystem: os },
-          runtimeHandlers: [
-            { name: '', features: { userNamespaces } },
-            { name: 'sandbox', features: { userNamespaces: true } },
-          ],
-        },
-      });
-      const setNode = (object: object) =>
-        ok(
-          kubectl(
-            ['apply', '--server-side', '--force-conflicts', '--validate=false', '-f', '-'],
-            JSON.stringify(object),
-          ).then(() =>
-            kubectl(
-              ['apply', '--server-side', '--force-conflicts', '--subresource=status', '-f', '-'],
-              JSON.stringify(object),
-            ),
-          ),
-        );
-      const podsWith = async (...set: string[]) => {
+      const setNode = async (name: string, kernelVersion: string, userNamespaces: boolean, os = 'linux') => {
+        const node = { apiVersion: 'v1', kind: 'Node', metadata: { name } };
+        await cluster.apply([node]);
+        const runtimeHandlers = [
+          { name: '', features: { userNamespaces } },
+          { name: 'sandbox', features: { userNamespaces: true } },
+        ];
+        const status = { nodeInfo: { kernelVersion, operatingSystem: os }, runtimeHandlers };
+        await cluster.patch(`/api/v1/nodes/${name}/status`, { status });
+      };
+      const podsWith = async () => {
         const args = ['template', RELEASE, CHART, '--dry-run=server', '--kube-version', '1.36.0'];
-        return (await ok(helm([...args, ...REQUIRED, ...set]))).stdout.split('hostUsers: false').length - 1;
+        return (await ok(helm([...args, ...REQUIRED]))).stdout.split('hostUsers: false').length - 1;
       };
       expect(await podsWith()).toBe(0);
-      await setNode(node('one', '6.18.4-cloud', true));
-      await setNode(node('other', '10.0.26100', false, 'windows'));
+      await setNode('one', '6.18.4-cloud', true);
+      await setNode('other', '10.0.26100', false, 'windows');
       expect(await podsWith()).toBe(4);
-      expect(await podsWith('--set', 'userNamespaces=false')).toBe(0);
-      await setNode(node('two', '6.2.0-37-generic', true));
+      await setNode('two', '6.2.0-37-generic', true);
       expect(await podsWith()).toBe(0);
-      await setNode(node('two', '6.3.0', false));
+      await setNode('two', '6.3.0', false);
       expect(await podsWith()).toBe(0);
-      expect(await podsWith('--set', 'userNamespaces=true')).toBe(4);
-      await setNode(node('two', '6.3.0', true));
-      expect(await podsWith()).toBe(4);
-      await ok(kubectl(['delete', 'node', 'one', 'two', 'other']));
+      for (const name of ['one', 'two', 'other']) await cluster.remove(`/api/v1/nodes/${name}`);
     });
 
-    const CLAIM = 'persistentvolumeclaim/agent-compliance-control-plane-data';
-    const DATABASE = 'controlPlane.store.type=postgres,controlPlane.store.postgres.existingSecret=database';
-
-    test('moves from SQLite to PostgreSQL and back with the same claim, only with one replica', async () => {
-      const strategy = () => valueOf('.spec.strategy', 'deployment', 'agent-compliance-control-plane');
+    // Helm takes two seconds of processor time for an upgrade, so each upgrade here tests two things.
+    test('moves from SQLite to PostgreSQL and back with the same claim, only with one replica, keeps registered agents outside the release, and accepts an absent or long enough key', async () => {
+      const deployment = `/apis/apps/v1/namespaces/${RELEASE_NAMESPACE}/deployments/agent-compliance-control-plane`;
+      const strategy = async () =>
+        (await cluster.get<{ spec: { strategy: unknown } }>(deployment)).spec.strategy;
       const rolling = { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } };
+      const uidOf = async (path: string) => (await cluster.get<Meta>(path)).metadata.uid;
+      const stored = 'adminKey.existingSecret=stored-key';
+      await cluster.apply([
+        {
+          ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation' },
+          metadata: { name: 'far-away', namespace: 'platform-remote' },
+          spec: { source: 'remote' },
+        },
+      ]);
+      const agent = await uidOf(FAR_AWAY);
       // Helm also has to remove the settings of the previous strategy, which Kubernetes rejects with this type.
-      expect(JSON.parse(await strategy())).toEqual({ type: 'Recreate' });
+      expect(await strategy()).toEqual({ type: 'Recreate' });
       // Like a bound claim.
-      await ok(kubectl(['patch', CLAIM, '-p', '{"spec":{"volumeName":"absent"}}']));
-      const uid = await valueOf('.metadata.uid', CLAIM);
-      const url = '--from-literal=url=postgres://user:password@db.example/agents';
-      await ok(kubectl(['create', 'secret', 'generic', 'database', url]));
-      const wrong = `${DATABASE},controlPlane.replicas=2,controlPlane.store.postgres.urlKey=absent`;
-      const rejected = await helm(['upgrade', RELEASE, CHART, ...REQUIRED, '--set', wrong]);
-      expect(rejected.stderr).toContain('changes from or to sqlite only with 1 replica');
-      expect(rejected.stderr).toContain('Secret database has no entry absent');
-      await upgrade('--set', DATABASE);
-      await ok(kubectl(['delete', 'secret', 'database']));
-      expect(JSON.parse(await strategy())).toEqual(rolling);
+      await cluster.patch(CLAIM_PATH, { spec: { volumeName: 'absent' } });
+      const claim = await uidOf(CLAIM_PATH);
+      await secret('database', { url: 'postgres://user:password@db.example/agents' });
+      await secret('stored-key', { 'admin-key': 'fifteen-letters' });
+      const rejected = await rejection(BY_KEY('absent'), 'controlPlane.replicas=2', stored);
+      expect(rejected).toContain('changes from or to sqlite only with 1 replica');
+      expect(rejected).toContain('Secret database has no entry absent');
+      expect(rejected).toContain(
+        'adminKey.existingSecret: the key in the entry admin-key of Secret stored-key',
+      );
+      expect(rejected).toContain('16 characters');
+      expect(rejected).not.toContain('fifteen-letters');
+      await withoutSecrets('stored-key');
+      await ok(upgrade(POSTGRES, 'remote.createNamespace=false', stored));
+      await withoutSecrets('database');
+      expect(await strategy()).toEqual(rolling);
       // The page about upgrades has the way back that works.
       const rollback = await helm(['rollback', RELEASE, '2']);
       expect(rollback.code).toBe(1);
       expect(rollback.stderr).toMatch(/agent-compliance-control-plane-data.*immutable/s);
-      await upgrade('--set', 'controlPlane.store.type=sqlite');
-      expect(await valueOf('.metadata.annotations', CLAIM)).toContain('"helm.sh/resource-policy":"keep"');
-      expect(await valueOf('.metadata.uid', CLAIM)).toBe(uid);
+      await secret('stored-key', { 'admin-key': 'sixteen-letters-' });
+      await ok(upgrade('controlPlane.store.type=sqlite', 'remote.namespace=elsewhere', stored));
+      await withoutSecrets('stored-key');
+      expect((await cluster.get<Meta>(CLAIM_PATH)).metadata).toMatchObject({
+        uid: claim,
+        annotations: { 'helm.sh/resource-policy': 'keep' },
+      });
+      await ok(upgrade('remote.createNamespace=true', 'remote.namespace=platform-remote'));
+      expect(await uidOf(FAR_AWAY)).toBe(agent);
+      for (const name of ['platform-remote', 'elsewhere'])
+        expect(await cluster.get(`${NAMESPACES}/${name}`)).toMatchObject({ status: { phase: 'Active' } });
     });
 
-    test('is not upgraded to PostgreSQL with a Secret that has no valid URL or lacks the CA certificates', async () => {
-      const entries = [
-        [
-          'mysql',
-          'mysql://user:password@db',
-          'the entry mysql of Secret database is not a URL that begins with',
-        ],
-        ['newline', 'postgres://user:password@db/agents\n', 'without spaces and newlines'],
-      ] as const;
-      const data = entries.map(([entry, url]) => `--from-literal=${entry}=${url}`);
-      await ok(kubectl(['create', 'secret', 'generic', 'database', ...data]));
-      for (const [entry, , message] of entries) {
-        const set = `${DATABASE},controlPlane.store.postgres.urlKey=${entry},controlPlane.store.postgres.caKey=ca.crt`;
-        const rejected = await helm(['upgrade', RELEASE, CHART, ...REQUIRED, '--set', set]);
-        expect(rejected.code).toBe(1);
-        expect(rejected.stderr).toContain(message);
-        expect(rejected.stderr).toContain('Secret database has no entry ca.crt');
-        expect(rejected.stderr).not.toContain('user:password');
-      }
-      await ok(kubectl(['delete', 'secret', 'database']));
+    test('is not upgraded if Helm would delete registered agents, or with Secrets that the control plane would reject', async () => {
+      // As in version 0.1.0.
+      const annotate = (value: string | null) =>
+        cluster.patch(`${NAMESPACES}/platform-remote`, {
+          metadata: { annotations: { 'helm.sh/resource-policy': value } },
+        });
+      await annotate(null);
+      await secret('database', {
+        mysql: 'mysql://user:password@db',
+        newline: 'postgres://user:password@db/agents\n',
+      });
+      await secret('agent-compliance-admin', { 'admin-key': 'fifteen-letters' });
+      await secret('stored-key', { 'admin-key': 'sixteen-letters-\n' });
+      const keyOf = (path: string, name: string) =>
+        `- ${path}: the key in the entry admin-key of Secret ${name}`;
+      const caKey = 'controlPlane.store.postgres.caKey=ca.crt';
+      const expectRejection = async (set: string[], ...messages: string[]) => {
+        const rejected = await rejection(...set);
+        for (const message of messages) expect(rejected).toContain(message);
+        expect(rejected).not.toMatch(/user:password|-letters/);
+      };
+      await expectRejection(
+        [BY_KEY('mysql'), caKey, 'remote.createNamespace=false', 'adminKey.generate=true'],
+        'first: kubectl annotate namespace platform-remote helm.sh/resource-policy=keep',
+        'the entry mysql of Secret database is not a URL that begins with',
+        'Secret database has no entry ca.crt',
+        keyOf('adminKey.generate', 'agent-compliance-admin'),
+        '16 characters',
+      );
+      await expectRejection(
+        [BY_KEY('newline'), 'adminKey.existingSecret=stored-key'],
+        'without spaces and newlines',
+        keyOf('adminKey.existingSecret', 'stored-key'),
+        'newlines',
+      );
+      await withoutSecrets('database', 'agent-compliance-admin', 'stored-key');
+      await annotate('keep');
     });
 
     test('removes the objects of a failed test and requests its logs', async () => {
-      const pod = ['pod', 'agent-compliance-test'];
+      const pod = `${OWN}/pods/agent-compliance-test`;
       const tested = helm(['test', RELEASE, '--timeout', '100s']);
-      await ok(kubectl(['wait', '--for=create', ...pod, '--timeout=60s']));
+      await until(() => cluster.serves(pod), 'the pod');
       // Binds and fails the pod like the scheduler and the kubelet for a container that exits with an error.
       const target = { apiVersion: 'v1', kind: 'Node', name: 'absent' };
-      const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name: pod[1] }, target };
-      const path = `/api/v1/namespaces/${RELEASE_NAMESPACE}/pods/${pod[1]}/binding`;
-      await ok(kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(binding)));
-      const failed = JSON.stringify({ status: { phase: 'Failed' } });
-      await ok(kubectl(['patch', ...pod, '--subresource=status', '-p', failed]));
+      await cluster.post(`${pod}/binding`, { metadata: { name: 'agent-compliance-test' }, target });
+      await cluster.patch(`${pod}/status`, { status: { phase: 'Failed' } });
       const { code, stderr } = await tested;
       expect(code).toBe(1);
       expect(stderr).toContain('pod agent-compliance-test failed');
@@ -238,71 +275,6 @@ interface Workload extends ChartObject {
       expect((await ok(kubectl(['get', ...left, '-A', '-o', 'name']))).stdout).toBe('');
     });
 
-    /** Without values, Helm uses the values of the previous revision. */
-    const REMOTE = ['--set', 'remote.createNamespace=true,remote.namespace=platform-remote'];
-    // Helm takes two seconds of processor time for an upgrade, so each upgrade here tests both.
-    test("keeps registered agents when their namespace is no longer the release's, and accepts an absent or long enough key", async () => {
-      const key = ['secret', 'generic', 'stored-key', '--from-literal=admin-key=sixteen-letters-'];
-      const agent = {
-        apiVersion: 'platform.io/v1',
-        kind: 'AgentObservation',
-        metadata: { name: 'far-away', namespace: 'platform-remote' },
-        spec: { source: 'remote' },
-      };
-      await ok(kubectl(['create', UNVALIDATED, '-n', 'platform-remote', '-f', '-'], JSON.stringify(agent)));
-      const uid = () => valueOf('.metadata.uid', 'ao', 'far-away', '-n', 'platform-remote');
-      const before = await uid();
-      await upgrade('--set', 'remote.createNamespace=false,adminKey.existingSecret=stored-key');
-      await ok(kubectl(['create', ...key]));
-      await upgrade('--set', 'remote.namespace=elsewhere,adminKey.existingSecret=stored-key');
-      await ok(kubectl(['delete', 'secret', 'stored-key']));
-      await upgrade(...REMOTE);
-      expect(await uid()).toBe(before);
-      expect(await valueOf('.status.phase', KEPT_NAMESPACE)).toBe('Active');
-      expect(await valueOf('.status.phase', 'namespace/elsewhere')).toBe('Active');
-    });
-
-    test('is not upgraded if Helm would delete registered agents', async () => {
-      // As in version 0.1.0.
-      await ok(kubectl(['annotate', KEPT_NAMESPACE, 'helm.sh/resource-policy-']));
-      const rejected = await helm([
-        'upgrade',
-        RELEASE,
-        CHART,
-        ...REQUIRED,
-        '--set',
-        'remote.createNamespace=false',
-      ]);
-      expect(rejected.code).toBe(1);
-      expect(rejected.stderr).toContain(
-        'first: kubectl annotate namespace platform-remote helm.sh/resource-policy=keep',
-      );
-      await upgrade(...REMOTE);
-      expect(await valueOf('.metadata.annotations', KEPT_NAMESPACE)).toContain('resource-policy');
-    });
-
-    test.each([
-      ['adminKey.generate=true', 'agent-compliance-admin', 'fifteen-letters', '16 characters'],
-      ['adminKey.existingSecret=stored-key', 'stored-key', 'fifteen-letters', '16 characters'],
-      ['adminKey.existingSecret=stored-key', 'stored-key', 'sixteen-letters-\n', 'newlines'],
-    ])(
-      'is not upgraded with %s and a key in Secret %s that the control plane would reject',
-      async (set, name, key, message) => {
-        const [path = ''] = set.split('=');
-        const secret = ['secret', 'generic', name, `--from-literal=admin-key=${key}`];
-        await ok(kubectl(['create', ...secret]));
-        try {
-          const rejected = await helm(['upgrade', RELEASE, CHART, ...REQUIRED, '--set', set]);
-          expect(rejected.code).toBe(1);
-          expect(rejected.stderr).toContain(`- ${path}: the key in the entry admin-key of Secret ${name}`);
-          expect(rejected.stderr).toContain(message);
-          expect(rejected.stderr).not.toContain(key.trim());
-        } finally {
-          await ok(kubectl(['delete', 'secret', name]));
-        }
-      },
-    );
-
     test('is uninstalled and leaves only the CRDs, registered agents and the database', async () => {
       await ok(helm(['uninstall', RELEASE]));
       await untilGone(CANARY_NAMESPACE);
@@ -310,40 +282,42 @@ interface Workload extends ChartObject {
         ...DEFINITIONS,
         KEPT_NAMESPACE,
         `namespace/${RELEASE_NAMESPACE}`,
-        CLAIM,
+        `persistentvolumeclaim/${CLAIM}`,
       ]);
-      await ok(kubectl(['delete', CLAIM]));
-      expect((await remoteAgent('get', 'ao', 'far-away')).code).toBe(0);
+      await cluster.remove(CLAIM_PATH);
+      expect(await cluster.serves(FAR_AWAY)).toBe(true);
     });
   });
 
   describe('with every option on, in a namespace that admits only restricted pods,', () => {
     const values = CHART_OPTIONS['every option on'];
-    let installed: RunResult;
+    let stderr: string;
+    let release: { manifest: string; hooks: { manifest: string }[]; info: { notes: string } };
 
     beforeAll(async () => {
-      const definitions = MONITORS.flatMap((kind) => ['-f', join(SCHEMAS, `${kind}.yaml`)]);
-      await ok(kubectl(['create', UNVALIDATED, ...definitions]));
-      await ok(kubectl(['create', 'namespace', 'team']));
-      const modes = ['enforce', 'warn'].map((mode) => `pod-security.kubernetes.io/${mode}=restricted`);
-      await ok(kubectl(['label', 'namespace', RELEASE_NAMESPACE, ...modes]));
+      const definitions = MONITORS.map((kind) => readFileSync(join(SCHEMAS, `${kind}.yaml`), 'utf8'));
+      await cluster.apply(definitions.map((text) => parse(text) as unknown));
+      const modes = ['enforce', 'warn'].map((mode) => [`pod-security.kubernetes.io/${mode}`, 'restricted']);
+      await cluster.post(NAMESPACES, { metadata: { name: 'team' } });
+      await cluster.patch(OWN, { metadata: { labels: Object.fromEntries(modes) as object } });
       await ok(kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']));
-      installed = await helm(['install', RELEASE, CHART], values);
+      const installed = await ok(helm(['install', RELEASE, CHART, '-o', 'json'], values));
+      stderr = installed.stderr;
+      release = JSON.parse(installed.stdout) as typeof release;
     });
 
     test('is installed without warnings from the API server', () => {
-      expect(installed).toMatchObject({ code: 0, stderr: '' });
+      expect(stderr).toBe('');
     });
 
     test('adopts the CRD and the registered agents of the previous release', async () => {
       expect((await releaseObjects()).length).toBeGreaterThan(20);
-      expect((await remoteAgent('get', 'ao', 'far-away')).code).toBe(0);
+      expect(await cluster.serves(FAR_AWAY)).toBe(true);
     });
 
     test('meets the restricted profile with every pod, including the pod of helm test', async () => {
-      const parts = await Promise.all(['manifest', 'hooks'].map((what) => ok(helm(['get', what, RELEASE]))));
-      const workloads = parts
-        .flatMap(({ stdout }) => parseAllDocuments(stdout))
+      const workloads = [release, ...release.hooks]
+        .flatMap(({ manifest }) => parseAllDocuments(manifest))
         .map((document) => document.toJS() as Workload | null)
         .filter((object) => object !== null)
         .filter(({ kind }) => kind === 'Deployment' || kind === 'Pod');
@@ -373,16 +347,14 @@ interface Workload extends ChartObject {
         ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name } },
         spec,
       }));
-      const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-      return kubectl(['create', '--dry-run=server', '-f', '-'], list);
+      return kubectl(['create', '--dry-run=server', '-f', '-'], { apiVersion: 'v1', kind: 'List', items });
     }
 
     test('prints commands that run without changes', async () => {
       const deployment = ['create', 'deployment', 'chat', '-n', 'default', '--image=agent:1', '--port=8000'];
       await ok(kubectl(deployment));
       writeFileSync(join(directory, 'agent.yaml'), 'kind: PlatformAgent\n');
-      const { stdout: notes } = await ok(helm(['get', 'notes', RELEASE]));
-      const commands = notes.split('\n').filter((line) => line.startsWith('     kubectl '));
+      const commands = release.info.notes.split('\n').filter((line) => line.startsWith('     kubectl '));
       expect(commands).toHaveLength(6);
       const [adminKey, forward, ...next] = commands.map((command) => command.trim());
       expect((await ok(runInShell(adminKey ?? ''))).stdout).toMatch(/^[A-Za-z0-9]{48}$/);
@@ -391,18 +363,19 @@ interface Workload extends ChartObject {
         'kubectl -n platform-system port-forward service/agent-compliance-control-plane 8443:8080',
       );
       // No webhook runs here that could check the manifest.
-      await ok(kubectl(['delete', 'validatingwebhookconfiguration', 'agent-compliance-manifests']));
+      await cluster.remove(`${ADMISSION}/validatingwebhookconfigurations/agent-compliance-manifests`);
       for (const command of next) await ok(runInShell(command));
-      const annotation = String.raw`jsonpath={.spec.template.metadata.annotations.platform\.io/inject}`;
-      const patched = await ok(kubectl(['get', 'deployment', 'chat', '-n', 'default', '-o', annotation]));
-      expect(patched.stdout).toBe('true');
+      const annotations = { 'platform.io/inject': 'true' };
+      expect(await cluster.get('/apis/apps/v1/namespaces/default/deployments/chat')).toMatchObject({
+        spec: { template: { metadata: { annotations } } },
+      });
     });
 
     /** Runs a command in the directory of agent.yaml, with kubectl on the path and the cluster selected. */
     function runInShell(command: string): Promise<RunResult> {
       const path = `${join(clusterBinary('kubectl'), '..')}:${process.env['PATH'] ?? ''}`;
       return run(['sh', '-c', `cd "${directory}" && ${command}`], {
-        env: { ...process.env, PATH: path, KUBECONFIG: control.kubeconfig },
+        env: { ...process.env, PATH: path, KUBECONFIG: cluster.control.kubeconfig },
       });
     }
 
@@ -410,10 +383,10 @@ interface Workload extends ChartObject {
       const rig = await ProcessRig.open();
       try {
         const exposed = await exposedMetrics({
-          ...{ rig, kubeconfig: control.kubeconfig, namespace: RELEASE_NAMESPACE },
+          ...{ rig, kubeconfig: cluster.control.kubeconfig, namespace: RELEASE_NAMESPACE },
           manifest: join(CHART, '../../examples/agents/compliant/agent.yaml'),
         });
-        const expressions = expressionsIn((await ok(helm(['get', 'manifest', RELEASE]))).stdout);
+        const expressions = expressionsIn(release.manifest);
         expect(expressions.length).toBeGreaterThan(30);
         const named = expressions.flatMap((expression) => metricsIn(expression));
         expect([...new Set(named)].filter((name) => !exposed.has(name))).toEqual([]);
@@ -422,20 +395,23 @@ interface Workload extends ChartObject {
       }
     });
 
+    const adminKey = async () =>
+      (await cluster.get<{ data: Record<string, string> }>(KEY)).data['admin-key'] ?? '';
+
     test('keeps its generated admin key across an uninstallation', async () => {
-      const generated = (await ok(kubectl(KEY))).stdout;
+      const generated = await adminKey();
       expect(Buffer.from(generated, 'base64').toString()).toMatch(/^[A-Za-z0-9]{48}$/);
       await ok(helm(['uninstall', RELEASE, '--wait', '--timeout', '110s']));
-      expect((await ok(kubectl(KEY))).stdout).toBe(generated);
+      expect(await adminKey()).toBe(generated);
       await untilGone(CANARY_NAMESPACE);
       await ok(helm(['install', RELEASE, CHART], values));
-      expect((await ok(kubectl(KEY))).stdout).toBe(generated);
+      expect(await adminKey()).toBe(generated);
     });
 
     test('keeps the key across an upgrade, and with crds.keep=false removes the CRD', async () => {
-      const generated = (await ok(kubectl(KEY))).stdout;
+      const generated = await adminKey();
       await ok(helm(['upgrade', RELEASE, CHART, '--reuse-values', '--set', 'crds.keep=false']));
-      expect((await ok(kubectl(KEY))).stdout).toBe(generated);
+      expect(await adminKey()).toBe(generated);
       await ok(helm(['uninstall', RELEASE]));
       for (const definition of DEFINITIONS) await untilGone(definition);
       // The canary's namespace is removed some seconds later.
