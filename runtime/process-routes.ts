@@ -8,38 +8,6 @@ export interface ProcessState {
   unready(): string | null;
 }
 
-/** The rows without their handlers. */
-const LIVEZ = {
-  method: 'GET',
-  path: '/livez',
-  access: 'open',
-  summary: '`{"status": "live"}` while the process runs.',
-  operation: { id: 'getLiveness', responses: { 200: { description: 'Live.', schema: 'Liveness' } } },
-} as const;
-
-const READYZ = {
-  method: 'GET',
-  path: '/readyz',
-  access: 'open',
-  summary:
-    '200 if the process is ready. 503 with the reason if the process is not ready or is shutting down.',
-  operation: {
-    id: 'getReadiness',
-    responses: { 200: { description: 'Ready.', schema: 'Readiness' }, 503: 'Not ready.' },
-  },
-} as const;
-
-const METRICS = {
-  method: 'GET',
-  path: '/metrics',
-  access: 'open',
-  summary: 'Prometheus metrics.',
-  operation: {
-    id: 'getMetrics',
-    responses: { 200: { description: 'The metrics in the text format.', contentType: 'text/plain' } },
-  },
-} as const;
-
 /** The metrics of Prometheus' client libraries that dashboards for controllers use. */
 function addProcessMetrics(metrics: Metrics): void {
   metrics.total('process_cpu_seconds_total', 'Total user and system CPU time spent in seconds.', () => {
@@ -60,9 +28,24 @@ function addProcessMetrics(metrics: Metrics): void {
 export function processRoutes(state: ProcessState): Route[] {
   addProcessMetrics(state.metrics);
   return [
-    { ...LIVEZ, handlers: [(_request, response) => void response.json({ status: 'live' })] },
     {
-      ...READYZ,
+      method: 'GET',
+      path: '/livez',
+      access: 'open',
+      summary: '`{"status": "live"}` while the process runs.',
+      operation: { id: 'getLiveness', responses: { 200: { description: 'Live.', schema: 'Liveness' } } },
+      handlers: [(_request, response) => void response.json({ status: 'live' })],
+    },
+    {
+      method: 'GET',
+      path: '/readyz',
+      access: 'open',
+      summary:
+        '200 if the process is ready. 503 with the reason if the process is not ready or is shutting down.',
+      operation: {
+        id: 'getReadiness',
+        responses: { 200: { description: 'Ready.', schema: 'Readiness' }, 503: 'Not ready.' },
+      },
       handlers: [
         (_request, response) => {
           const reason = state.unready();
@@ -73,7 +56,14 @@ export function processRoutes(state: ProcessState): Route[] {
       ],
     },
     {
-      ...METRICS,
+      method: 'GET',
+      path: '/metrics',
+      access: 'open',
+      summary: 'Prometheus metrics.',
+      operation: {
+        id: 'getMetrics',
+        responses: { 200: { description: 'The metrics in the text format.', contentType: 'text/plain' } },
+      },
       handlers: [
         (_request, response) => void response.type(METRICS_CONTENT_TYPE).send(state.metrics.render()),
       ],
