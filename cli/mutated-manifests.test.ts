@@ -1,8 +1,7 @@
 // Random manifests through the commands that read one: a result or errors with positions, but never an exception. A hang ends with
 // the time limit of the test. `make soak` runs 100,000 mutations.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { audit } from '../core/audit/audit.ts';
@@ -20,7 +19,7 @@ import { mutatedManifest } from '../testing/manifests/mutate-manifest.ts';
 import { IN_SOAK } from '../testing/time/real-time.ts';
 import { SEED } from '../testing/random/seed.ts';
 import { agentsMdBlock, withAgentsMdBlock } from './agents-md.ts';
-import { runCommandLine } from './program.ts';
+import { commandFolder } from '../testing/cli/command-folder.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const MUTATIONS = IN_SOAK ? 100_000 : 500;
@@ -115,12 +114,8 @@ describe('mutations give a result or errors with positions', () => {
 });
 
 describe('the commands with mutated files', () => {
-  let cwd: string;
-  beforeAll(() => {
-    cwd = mkdtempSync(join(tmpdir(), 'mutated-'));
-    writeFileSync(join(cwd, 'base.yaml'), FULL_MANIFEST);
-  });
-  afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+  const { run, write } = commandFolder();
+  beforeEach(() => write('base.yaml', FULL_MANIFEST));
 
   test.each([
     ['validate', 'agent.yaml'],
@@ -135,9 +130,8 @@ describe('the commands with mutated files', () => {
     const dice = diceOf(SEED + 1);
     for (let number = 0; number < MUTATIONS / 100; number += 1) {
       const mutated = mutatedManifest(text, dice);
-      writeFileSync(join(cwd, 'agent.yaml'), mutated);
-      const context = { env: {}, cwd, now: () => AT, color: false, ask: null };
-      const { output, errors, exitCode } = await runCommandLine(args, context);
+      write('agent.yaml', mutated);
+      const { output, errors, exitCode } = await run(args);
       const wrong = exitCode === 0 ? output === '' : !errors.startsWith('error: ');
       if (wrong)
         throw new Error(`${args.join(' ')} with SEED=${SEED}: exit ${exitCode}, ${errors}\n${mutated}`);

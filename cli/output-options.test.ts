@@ -1,25 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { existsSync } from 'node:fs';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
-import type { CliContext } from './context.ts';
 import { NO_MANIFEST } from './manifest-argument.ts';
-import { COMMAND_NAMES, runCommandLine } from './program.ts';
-import type { Rendered } from './rendered.ts';
+import { COMMAND_NAMES } from './program.ts';
+import { commandFolder } from '../testing/cli/command-folder.ts';
 
-let cwd: string;
+const { at, read, run, write } = commandFolder();
 
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'output-'));
-});
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
-
-const run = (words: readonly string[], context: Partial<CliContext> = {}): Promise<Rendered> =>
-  runCommandLine(words, { env: {}, cwd, now: () => new Date(0), color: false, ask: null, ...context });
 const words = (line: string): string[] => line.split(' ').filter(Boolean);
-const read = (name: string): string => readFileSync(join(cwd, name), 'utf8');
-
 const TEXT = 'text json';
 const FINDINGS = 'text json sarif junit github markdown';
 
@@ -105,7 +93,7 @@ describe.each(Object.entries(TABLE))('platform %s', (command, { output, formats,
 });
 
 describe('--output of a report', () => {
-  beforeEach(() => writeFileSync(join(cwd, 'agent.yaml'), manifestText()));
+  beforeEach(() => write('agent.yaml', manifestText()));
 
   const REPORTS = ['validate', 'audit', 'diff agent.yaml', 'health --no-model', 'provider-status'];
 
@@ -143,7 +131,7 @@ describe('--output of a report', () => {
       exitCode: 1,
     });
     await run(words('health none.yaml --output out.txt'));
-    expect(existsSync(join(cwd, 'out.txt'))).toBe(false);
+    expect(existsSync(at('out.txt'))).toBe(false);
   });
 
   test('an error is JSON with --format json', async () => {
@@ -178,13 +166,13 @@ describe('the manifest by default', () => {
     ['agent.yml', ['agent.yml', 'agent.json']],
     ['agent.json', ['agent.json']],
   ])('%s is the first of %j', async (found, files) => {
-    for (const name of files) writeFileSync(join(cwd, name), manifestText());
+    for (const name of files) write(name, manifestText());
     expect((await run(['validate'])).output).toBe(`${found} is valid: minimal 1.0.0\n`);
   });
 
   test('is the later one of diff', async () => {
-    writeFileSync(join(cwd, 'agent.yml'), manifestText());
-    writeFileSync(join(cwd, 'old.yaml'), manifestText());
+    write('agent.yml', manifestText());
+    write('old.yaml', manifestText());
     expect((await run(words('diff old.yaml'))).output).toMatch(/^old\.yaml to agent\.yml /);
   });
 

@@ -1,41 +1,25 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { existsSync, mkdirSync } from 'node:fs';
 import { FULL_MANIFEST, manifestText } from '../testing/manifests/manifest-text.ts';
 import { MANIFEST_SCHEMA } from '../core/manifest/schema.ts';
 import type { HealthReport } from '../core/shapes/health.ts';
-import type { Ask, CliContext } from './context.ts';
-import { COMMAND_NAMES, runCommandLine } from './program.ts';
+import type { Ask } from './context.ts';
+import { COMMAND_NAMES } from './program.ts';
 import type { Rendered } from './rendered.ts';
+import { commandFolder } from '../testing/cli/command-folder.ts';
+import { TestServers } from '../testing/http/sockets.ts';
 
-let cwd: string;
-
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'cli-'));
-});
-
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
-
-function platform(args: string | readonly string[], context: Partial<CliContext> = {}): Promise<Rendered> {
-  const now = () => new Date('2026-01-02T03:04:05Z');
-  const words = typeof args === 'string' ? args.split(' ').filter((word) => word !== '') : args;
-  return runCommandLine(words, { env: {}, cwd, now, color: false, ask: null, ...context });
-}
-
-const write = (name: string, text: string | Buffer): void => writeFileSync(join(cwd, name), text);
+const { at, read, run, write } = commandFolder();
 
 describe('platform', () => {
   test.each(['', '--help', 'help'])('"%s" lists every command and exits with 0', async (args) => {
-    const { output, errors, exitCode } = await platform(args);
+    const { output, errors, exitCode } = await run(args);
     for (const command of COMMAND_NAMES) expect(output).toContain(`  ${command} `);
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
 
   test('--help has the commands in groups, run first, with an example', async () => {
-    const { output } = await platform('--help');
+    const { output } = await run('--help');
     const groups = [...output.matchAll(/^(\S.*:)\n((?: {2,}.*\n)+)/gm)].map(([, heading, lines = '']) => [
       heading,
       [...lines.matchAll(/^ {2}([a-z][\w-]*) /gm)].map(([, name]) => name).join(' '),
@@ -53,16 +37,16 @@ describe('platform', () => {
   });
 
   test.each(COMMAND_NAMES)('%s --help has examples and exit codes', async (command) => {
-    const { output, exitCode } = await platform(`${command} --help`);
+    const { output, exitCode } = await run(`${command} --help`);
     expect(output).toMatch(
       new RegExp(`Usage: platform ${command}[^]*Examples:\n  \\$ platform ${command}[^]*Exit codes: 0`),
     );
     expect(exitCode).toBe(0);
-    expect(await platform(`help ${command}`)).toEqual({ output, errors: '', exitCode: 0 });
+    expect(await run(`help ${command}`)).toEqual({ output, errors: '', exitCode: 0 });
   });
 
   test('--version prints only the version', async () => {
-    expect(await platform('--version')).toEqual({ output: '0.0.0-source\n', errors: '', exitCode: 0 });
+    expect(await run('--version')).toEqual({ output: '0.0.0-source\n', errors: '', exitCode: 0 });
   });
 
   test.each([
@@ -90,7 +74,7 @@ describe('platform', () => {
       command === undefined
         ? 'run platform --help for a list of commands'
         : `run platform ${command} --help for usage`;
-    expect(await platform(args)).toEqual({
+    expect(await run(args)).toEqual({
       output: '',
       errors: `${message}\n(${advice})\n`,
       exitCode: 1,
@@ -114,12 +98,12 @@ describe('platform', () => {
       "option '--out-file <file>' argument '' is invalid. Must not be empty.",
     ],
   ])('rejects empty values, such as from an unset shell variable: %j', async (words, message) => {
-    const { output, errors, exitCode } = await platform(words);
+    const { output, errors, exitCode } = await run(words);
     expect([output, errors.split('\n')[0], exitCode]).toEqual(['', `error: ${message}`, 1]);
   });
 
   test('a usage error with --json prints JSON', async () => {
-    const { output, errors, exitCode } = await platform('diff --json');
+    const { output, errors, exitCode } = await run('diff --json');
     expect(JSON.parse(output)).toEqual({ error: "missing required argument 'from'" });
     expect(errors).toContain('missing required argument');
     expect(exitCode).toBe(1);
@@ -131,7 +115,7 @@ const BROKEN = `${manifestText('  tols: []\n')}x-owner: me\n`.replace('1.0.0', '
 describe('platform validate', () => {
   test('reports a valid manifest', async () => {
     write('agent.yaml', manifestText());
-    expect(await platform('validate agent.yaml')).toEqual({
+    expect(await run('validate agent.yaml')).toEqual({
       output: 'agent.yaml is valid: minimal 1.0.0\n',
       errors: '',
       exitCode: 0,
@@ -140,7 +124,7 @@ describe('platform validate', () => {
 
   test('prints each problem on a line that starts with file, line and column', async () => {
     write('agent.yaml', BROKEN);
-    expect(await platform('validate agent.yaml')).toEqual({
+    expect(await run('validate agent.yaml')).toEqual({
       output:
         'agent.yaml:5:12 metadata.version: must be a semantic version such as 1.2.3; got the number 1.0 (did you mean "1.0.0"?)\n' +
         'agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
@@ -151,7 +135,7 @@ describe('platform validate', () => {
 
   test('--json of a valid manifest', async () => {
     write('agent.yaml', FULL_MANIFEST);
-    const { output, errors, exitCode } = await platform('validate agent.yaml --json');
+    const { output, errors, exitCode } = await run('validate agent.yaml --json');
     expect(JSON.parse(output)).toEqual({
       valid: true,
       agentName: 'travel-planner',
@@ -165,7 +149,7 @@ describe('platform validate', () => {
 
   test('SARIF has the hint at the problem, with its YAML type, and nothing of one problem at the rule', async () => {
     write('agent.yaml', manifestText('  api: { port: "8000" }\n  tols: []\n'));
-    const { output, exitCode } = await platform('validate agent.yaml --format sarif');
+    const { output, exitCode } = await run('validate agent.yaml --format sarif');
     const { runs } = JSON.parse(output) as {
       runs: [{ tool: { driver: { rules: object[] } }; results: { message: { text: string } }[] }];
     };
@@ -175,14 +159,14 @@ describe('platform validate', () => {
     ]);
     expect(runs[0].tool.driver.rules).toMatchObject([{ help: { text: 'The manifest is not valid.' } }]);
     expect(exitCode).toBe(1);
-    const junit = await platform('validate agent.yaml --format junit');
+    const junit = await run('validate agent.yaml --format junit');
     for (const path of ['spec.api.port', 'spec.tols'])
       expect(junit.output).toContain(`<testcase name="manifest.invalid ${path}" classname="agent.yaml">`);
   });
 
   test('warns about a literal key, and exits with 0', async () => {
     write('agent.yaml', manifestText().replace(/apiKey: .*/, 'apiKey: sk-literal'));
-    const { errors, exitCode } = await platform('validate agent.yaml');
+    const { errors, exitCode } = await run('validate agent.yaml');
     expect(errors).toMatch(
       /^warning: agent\.yaml: spec\.model\.apiKey: a secret is written into the manifest;/,
     );
@@ -192,7 +176,7 @@ describe('platform validate', () => {
 
   test('warns about a literal key next to any other problem', async () => {
     write('agent.yaml', manifestText('  tols: []\n').replace(/apiKey: .*/, 'apiKey: sk-literal'));
-    const { output, errors, exitCode } = await platform('validate agent.yaml');
+    const { output, errors, exitCode } = await run('validate agent.yaml');
     expect({ output, exitCode }).toEqual({
       output: 'agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
       exitCode: 1,
@@ -200,31 +184,31 @@ describe('platform validate', () => {
     expect(errors).toMatch(
       /^error: agent\.yaml is not valid: 1 problem\nwarning: agent\.yaml: spec\.model\.apiKey: a secret is written/,
     );
-    expect(JSON.parse((await platform('validate agent.yaml --json')).output)).toMatchObject({
+    expect(JSON.parse((await run('validate agent.yaml --json')).output)).toMatchObject({
       problems: [{ path: 'spec.tols' }],
       warnings: [{ path: 'spec.model.apiKey' }],
     });
-    const { output: annotations } = await platform('validate agent.yaml --format github');
+    const { output: annotations } = await run('validate agent.yaml --format github');
     expect(annotations).toMatch(/^::error .*line=12.*\n::notice .*line=11,col=5.* a secret is written into/);
     write('agent.yaml', 'apiVersion: agentspec.io/v1\nspec: { model: { apiKey: sk-literal } }\n');
-    expect((await platform('validate agent.yaml')).errors).toContain('a secret is written into the manifest');
+    expect((await run('validate agent.yaml')).errors).toContain('a secret is written into the manifest');
   });
 
   test('--strict makes warnings problems', async () => {
     write('agent.yaml', manifestText());
-    expect(await platform('validate agent.yaml --strict')).toEqual(await platform('validate agent.yaml'));
+    expect(await run('validate agent.yaml --strict')).toEqual(await run('validate agent.yaml'));
     write('agent.yaml', manifestText().replace(/apiKey: .*/, 'apiKey: sk-literal'));
-    const { output, errors, exitCode } = await platform('validate agent.yaml --strict');
+    const { output, errors, exitCode } = await run('validate agent.yaml --strict');
     expect(output).toMatch(/^agent\.yaml:11:5 spec\.model\.apiKey: a secret is written into the manifest;/);
     expect({ errors, exitCode }).toEqual({
       errors: 'error: agent.yaml is not valid: 1 problem\n',
       exitCode: 1,
     });
-    expect(JSON.parse((await platform('validate agent.yaml --strict --json')).output)).toMatchObject({
+    expect(JSON.parse((await run('validate agent.yaml --strict --json')).output)).toMatchObject({
       valid: false,
       problems: [{ path: 'spec.model.apiKey', line: 11, column: 5 }],
     });
-    expect(await platform('validate agent.yaml --strict --format github')).toMatchObject({
+    expect(await run('validate agent.yaml --strict --format github')).toMatchObject({
       output: expect.stringMatching(
         /^::error file=agent\.yaml,line=11,col=5,title=manifest\.invalid::/,
       ) as unknown,
@@ -239,7 +223,7 @@ describe('platform validate', () => {
       '$&$1costControls: { maxMonthlyUSD: 10, usdPerMillionTokens: { input: 1 } }',
     );
     write('agent.yaml', text);
-    const plain = await platform('validate agent.yaml');
+    const plain = await run('validate agent.yaml');
     expect(plain).toMatchObject({ output: 'agent.yaml is valid: minimal 1.0.0\n', exitCode: 0 });
     const lines = plain.errors.trimEnd().split('\n');
     expect(lines).toHaveLength(4);
@@ -248,7 +232,7 @@ describe('platform validate', () => {
     );
     expect(lines[2]).toContain('has 600 characters; only the first 500 are compared');
     expect(lines[3]).toContain('spec.model.costControls.maxMonthlyUSD: declared, not checked');
-    const { warnings } = JSON.parse((await platform('validate agent.yaml --json')).output) as {
+    const { warnings } = JSON.parse((await run('validate agent.yaml --json')).output) as {
       warnings: { path: string }[];
     };
     expect(warnings.map(({ path }) => path)).toEqual([
@@ -261,7 +245,7 @@ describe('platform validate', () => {
 
   test('--json of an invalid manifest', async () => {
     write('agent.yaml', BROKEN);
-    const { output, errors, exitCode } = await platform('validate agent.yaml --json');
+    const { output, errors, exitCode } = await run('validate agent.yaml --json');
     expect(JSON.parse(output)).toEqual({
       valid: false,
       problems: [
@@ -290,7 +274,7 @@ describe('platform validate', () => {
     ['missing', () => undefined, { output: '', errors: 'error: agent.yaml: does not exist\n', exitCode: 1 }],
     [
       'a directory',
-      () => mkdirSync(join(cwd, 'agent.yaml')),
+      () => mkdirSync(at('agent.yaml')),
       { output: '', errors: 'error: agent.yaml: is a directory, not a file\n', exitCode: 1 },
     ],
     [
@@ -309,14 +293,14 @@ describe('platform validate', () => {
     ],
   ])('reports a file that is %s', async (_what, prepare, expected) => {
     prepare();
-    expect(await platform('validate agent.yaml')).toEqual(expected);
-    const { output, exitCode } = await platform('validate agent.yaml --json');
+    expect(await run('validate agent.yaml')).toEqual(expected);
+    const { output, exitCode } = await run('validate agent.yaml --json');
     expect(JSON.parse(output)).toMatchObject({ valid: false, problems: [{ file: 'agent.yaml', line: 1 }] });
     expect(exitCode).toBe(1);
   });
 
   test('--schema prints the JSON Schema without a file argument', async () => {
-    const { output, exitCode } = await platform('validate --schema');
+    const { output, exitCode } = await run('validate --schema');
     expect(JSON.parse(output)).toEqual(MANIFEST_SCHEMA);
     expect(exitCode).toBe(0);
   });
@@ -332,70 +316,67 @@ function answering(...answers: string[]): Ask {
 }
 
 describe('platform init', () => {
-  const written = (path = 'agent.yaml'): string => readFileSync(join(cwd, path), 'utf8');
-
   test.each(['init travel --yes', 'init travel'])(
     '%s writes a valid manifest without questions',
     async (args) => {
-      expect(await platform(args)).toEqual({
+      expect(await run(args)).toEqual({
         output:
           'wrote travel/agent.yaml and travel/agent.schema.json\nnext: platform validate travel/agent.yaml, then platform health travel/agent.yaml\n',
         errors: '',
         exitCode: 0,
       });
-      expect((await platform('validate travel/agent.yaml')).output).toBe(
+      expect((await run('validate travel/agent.yaml')).output).toBe(
         'travel/agent.yaml is valid: travel 0.1.0\n',
       );
     },
   );
 
   test('the first line of the manifest names the schema next to it, for editors', async () => {
-    await platform('init travel --yes');
-    expect(written('travel/agent.yaml').split('\n')[0]).toBe(
+    await run('init travel --yes');
+    expect(read('travel/agent.yaml').split('\n')[0]).toBe(
       '# yaml-language-server: $schema=agent.schema.json',
     );
-    expect(JSON.parse(written('travel/agent.schema.json'))).toEqual(MANIFEST_SCHEMA);
-    expect(written('travel/agent.schema.json')).toBe((await platform('validate --schema')).output);
+    expect(JSON.parse(read('travel/agent.schema.json'))).toEqual(MANIFEST_SCHEMA);
+    expect(read('travel/agent.schema.json')).toBe((await run('validate --schema')).output);
   });
 
   test('an existing schema is kept', async () => {
     write('agent.schema.json', '{}');
-    expect((await platform('init --yes')).output).toContain('wrote agent.yaml\n');
-    expect(written('agent.schema.json')).toBe('{}');
+    expect((await run('init --yes')).output).toContain('wrote agent.yaml\n');
+    expect(read('agent.schema.json')).toBe('{}');
   });
 
   test('the first line names the schema of the package if a parent directory has it', async () => {
     const schema = 'node_modules/agent-compliance/dist/schema/agent.schema.json';
-    mkdirSync(dirname(join(cwd, schema)), { recursive: true });
     write(schema, '{}');
-    expect((await platform('init agents/travel --yes')).output).toContain('wrote agents/travel/agent.yaml\n');
-    expect(written('agents/travel/agent.yaml').split('\n')[0]).toBe(
+    expect((await run('init agents/travel --yes')).output).toContain('wrote agents/travel/agent.yaml\n');
+    expect(read('agents/travel/agent.yaml').split('\n')[0]).toBe(
       `# yaml-language-server: $schema=../../${schema}`,
     );
-    expect(existsSync(join(cwd, 'agents/travel/agent.schema.json'))).toBe(false);
+    expect(existsSync(at('agents/travel/agent.schema.json'))).toBe(false);
   });
 
   test('--yes does not prompt on a terminal', async () => {
-    const { exitCode } = await platform('init --yes', { ask: answering() });
+    const { exitCode } = await run('init --yes', { ask: answering() });
     expect(exitCode).toBe(0);
   });
 
   test('prompts on a terminal, and repeats the prompt until the name is valid', async () => {
     const ask = answering('My Agent', 'trip-planner', 'Plans "trips": all of them\\', 'Anthropic', '');
-    expect((await platform('init .', { ask })).exitCode).toBe(0);
-    expect(written()).toContain('name: trip-planner');
-    expect(written()).toContain('apiKey: $env:ANTHROPIC_API_KEY');
-    const { output } = await platform('validate agent.yaml --json');
+    expect((await run('init .', { ask })).exitCode).toBe(0);
+    expect(read('agent.yaml')).toContain('name: trip-planner');
+    expect(read('agent.yaml')).toContain('apiKey: $env:ANTHROPIC_API_KEY');
+    const { output } = await run('validate agent.yaml --json');
     expect(JSON.parse(output)).toMatchObject({ valid: true, agentName: 'trip-planner' });
   });
 
   test.each(['OpenAI\n  evil: true', '9 providers', '💥', '- a', '$foo:x'])(
     'writes a valid manifest or nothing for the provider %j',
     async (provider) => {
-      const { exitCode, errors } = await platform('init', { ask: answering('a', '', provider, '') });
-      if (exitCode === 0) expect((await platform('validate agent.yaml')).exitCode).toBe(0);
+      const { exitCode, errors } = await run('init', { ask: answering('a', '', provider, '') });
+      if (exitCode === 0) expect((await run('validate agent.yaml')).exitCode).toBe(0);
       else
-        expect({ errors, exists: existsSync(join(cwd, 'agent.yaml')) }).toEqual({
+        expect({ errors, exists: existsSync(at('agent.yaml')) }).toEqual({
           errors: expect.stringContaining(
             'error: these answers do not make a valid manifest: "$foo:" is not a valid reference prefix',
           ),
@@ -405,38 +386,38 @@ describe('platform init', () => {
   );
 
   test('writes nothing when the user ends the input', async () => {
-    expect(await platform('init', { ask: answering('a') })).toEqual({
+    expect(await run('init', { ask: answering('a') })).toEqual({
       output: '',
       errors: 'error: input ended before all questions were answered; nothing was written\n',
       exitCode: 1,
     });
-    expect(existsSync(join(cwd, 'agent.yaml'))).toBe(false);
+    expect(existsSync(at('agent.yaml'))).toBe(false);
   });
 
   test('never overwrites an existing file', async () => {
     write('agent.yaml', 'mine');
-    expect(await platform('init --yes')).toEqual({
+    expect(await run('init --yes')).toEqual({
       output: '',
       errors: 'error: agent.yaml already exists; nothing was written\n',
       exitCode: 1,
     });
-    expect(written()).toBe('mine');
+    expect(read('agent.yaml')).toBe('mine');
   });
 
   test('derives the agent name from the directory if possible', async () => {
-    await platform('init My_Agent(2) --yes');
-    expect(written('My_Agent(2)/agent.yaml')).toContain('name: my-agent-2\n');
-    await platform('init ___ --yes');
-    expect(written('___/agent.yaml')).toContain('name: my-agent\n');
+    await run('init My_Agent(2) --yes');
+    expect(read('My_Agent(2)/agent.yaml')).toContain('name: my-agent-2\n');
+    await run('init ___ --yes');
+    expect(read('___/agent.yaml')).toContain('name: my-agent\n');
   });
 
   test('reports why it cannot write', async () => {
     write('file', '');
-    expect((await platform('init file/below --yes')).errors).toBe(
+    expect((await run('init file/below --yes')).errors).toBe(
       'error: cannot write file/below/agent.yaml: a parent path is not a directory\n',
     );
     // Node's recursive mkdir never returns for /proc.
-    expect(await platform('init /proc/x --yes')).toEqual({
+    expect(await run('init /proc/x --yes')).toEqual({
       output: '',
       errors: expect.stringContaining('proc/x/agent.yaml: the directory cannot be created\n'),
       exitCode: 1,
@@ -457,12 +438,12 @@ describe('platform health', () => {
 
   /** Runs a server that responds to PING while `act` runs. */
   async function withServer<T>(act: (address: string) => Promise<T>): Promise<T> {
-    const server = createServer((socket) => socket.once('data', () => socket.end('+PONG\r\n')));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const servers = new TestServers();
+    const port = await servers.tcp((socket) => socket.once('data', () => socket.end('+PONG\r\n')));
     try {
-      return await act(`127.0.0.1:${(server.address() as AddressInfo).port}`);
+      return await act(`127.0.0.1:${port}`);
     } finally {
-      await new Promise((resolve) => server.close(resolve));
+      await servers.close();
     }
   }
 
@@ -473,7 +454,7 @@ describe('platform health', () => {
     write('agent.yaml', MANIFEST);
     write('prompt.md', 'hello');
     const result = await withServer((address) =>
-      platform('health agent.yaml --json --no-model', { env: { OPENAI_API_KEY: 'sk-1', CACHE: address } }),
+      run('health agent.yaml --json --no-model', { env: { OPENAI_API_KEY: 'sk-1', CACHE: address } }),
     );
     expect(result).toMatchObject({ errors: '', exitCode: 0 });
     expect(JSON.parse(result.output)).toMatchObject({
@@ -492,10 +473,27 @@ describe('platform health', () => {
     });
   });
 
+  test.each([
+    ['sk-right', 'pass', 0],
+    ['sk-wrong', 'fail', 1],
+  ])('asks the provider of the model with the key %s', async (key, status, exitCode) => {
+    const servers = new TestServers();
+    const port = await servers.http((request, response) =>
+      response.writeHead(request.headers.authorization === 'Bearer sk-right' ? 200 : 401).end('{}'),
+    );
+    write('agent.yaml', manifestText());
+    const env = { OPENAI_API_KEY: key, OPENAI_BASE_URL: `http://127.0.0.1:${port}` };
+    const ended = await run('health agent.yaml --json', { env });
+    await servers.close();
+    expect(ended.exitCode).toBe(exitCode);
+    expect(statuses(ended.output)['model:openai/gpt-4.1']).toBe(status);
+    expect(ended.output).not.toContain(key);
+  });
+
   test('skips the checks that --no-memory and --no-mcp exclude', async () => {
     write('agent.yaml', MANIFEST);
     const { output } = await withServer((address) =>
-      platform('health agent.yaml --format json --no-model --no-memory --no-mcp', {
+      run('health agent.yaml --format json --no-model --no-memory --no-mcp', {
         env: { CACHE: address },
       }),
     );
@@ -508,7 +506,7 @@ describe('platform health', () => {
     ['--fail-on info', 1],
   ])('a missing variable is an error: exit code with "%s" is %i', async (flags, exitCode) => {
     write('agent.yaml', manifestText());
-    expect((await platform(`health agent.yaml ${flags}`)).exitCode).toBe(exitCode);
+    expect((await run(`health agent.yaml ${flags}`)).exitCode).toBe(exitCode);
   });
 
   test.each([
@@ -519,12 +517,12 @@ describe('platform health', () => {
   ])('a missing file is a warning: exit code with "%s" is %i', async (flags, exitCode) => {
     write('agent.yaml', manifestText('  prompts: { system: $file:none.md }\n'));
     const env = { OPENAI_API_KEY: 'sk-1' };
-    expect((await platform(`health agent.yaml --no-model ${flags}`, { env })).exitCode).toBe(exitCode);
+    expect((await run(`health agent.yaml --no-model ${flags}`, { env })).exitCode).toBe(exitCode);
   });
 
   test('prints a table with remediation, in colour only if enabled', async () => {
     write('agent.yaml', manifestText());
-    const { output } = await platform('health agent.yaml');
+    const { output } = await run('health agent.yaml');
     expect(output).toBe(`minimal is unhealthy: 0 passed, 1 failed, 0 warnings, 1 skipped
 
 STATUS  CHECK                 SEVERITY  LATENCY  MESSAGE
@@ -534,7 +532,7 @@ skip    model:openai/gpt-4.1  error              requires env:OPENAI_API_KEY, wh
 Remediation:
   env:OPENAI_API_KEY: Set the environment variable OPENAI_API_KEY for the agent.
 `);
-    const colored = await platform('health agent.yaml', { color: true });
+    const colored = await run('health agent.yaml', { color: true });
     expect(colored.output).toContain('\u001b[31mfail\u001b[39m');
     // oxlint-disable-next-line no-control-regex -- this removes the colour codes
     expect(colored.output.replaceAll(/\u001b\[\d+m/g, '')).toBe(output);
@@ -542,27 +540,27 @@ Remediation:
 
   test('prints no control characters from a manifest', async () => {
     write('agent.yaml', manifestText('  requires: { services: [{ name: "a\\e[2Jb", address: "x:1" }] }\n'));
-    const { output } = await platform('health agent.yaml --no-model');
+    const { output } = await run('health agent.yaml --no-model');
     expect(output).toContain('service:a\ufffd[2Jb');
     expect(output).not.toContain('\u001b');
   });
 
   test('a missing file is not called invalid', async () => {
-    const { output } = await platform('health none.yaml --json');
+    const { output } = await run('health none.yaml --json');
     expect(JSON.parse(output)).toMatchObject({ error: 'the manifest cannot be read' });
   });
 
   test('names the variable of a missing secret', async () => {
     write('agent.yaml', manifestText().replace(/apiKey: .*/, 'apiKey: $secret:openai-key'));
-    const { output } = await platform('health agent.yaml --no-model');
+    const { output } = await run('health agent.yaml --no-model');
     expect(output).toContain('  secret:openai-key: Set the variable PLATFORM_SECRET_OPENAI_KEY.\n');
   });
 
   test('reports an invalid manifest, with --json as JSON', async () => {
     write('agent.yaml', BROKEN);
-    const lines = (await platform('validate agent.yaml')).output.replaceAll(/^(?=.)/gm, 'error: ');
-    expect(await platform('health agent.yaml')).toEqual({ output: '', errors: lines, exitCode: 1 });
-    const { output, errors, exitCode } = await platform('health agent.yaml --json');
+    const lines = (await run('validate agent.yaml')).output.replaceAll(/^(?=.)/gm, 'error: ');
+    expect(await run('health agent.yaml')).toEqual({ output: '', errors: lines, exitCode: 1 });
+    const { output, errors, exitCode } = await run('health agent.yaml --json');
     expect(JSON.parse(output)).toEqual({
       error: 'the manifest is not valid',
       problems: [expect.objectContaining({ line: 5 }), expect.objectContaining({ line: 12 })],

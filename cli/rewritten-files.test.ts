@@ -6,22 +6,20 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
-  readFileSync,
   renameSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { dirname } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
-import { runCommandLine } from './program.ts';
+import { commandFolder } from '../testing/cli/command-folder.ts';
+import { TestServers } from '../testing/http/sockets.ts';
+
+const { at, read, run, write } = commandFolder();
 
 /** Commands that write to an existing file, and what must stay as it was. */
 
@@ -109,34 +107,26 @@ const CREATED = LINKED.filter((name) => !EDITED.includes(name));
 const isRoot = process.getuid?.() === 0;
 const describeAsRoot = isRoot ? describe : describe.skip;
 const OTHER_USER = 65_534;
-let agent: Server;
+const servers = new TestServers();
 let url: string;
-let cwd: string;
 
 beforeAll(async () => {
-  agent = createServer((_request, response) => response.end(JSON.stringify({ response: 'Paris' })));
-  await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(agent.address() as AddressInfo).port}`;
+  const port = await servers.http((_request, response) =>
+    response.end(JSON.stringify({ response: 'Paris' })),
+  );
+  url = `http://127.0.0.1:${port}`;
 });
-afterAll(async () => {
-  agent.closeAllConnections();
-  await new Promise((resolve) => agent.close(resolve));
-});
+afterAll(() => servers.close());
 beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'rewritten-'));
-  writeFileSync(at('agent.yaml'), MANIFEST);
-  writeFileSync(at('old.yaml'), OLD);
-  writeFileSync(at('pod.yaml'), POD);
-  writeFileSync(at('smoke.jsonl'), '{"input":"x","expected":"paris"}\n');
+  write('agent.yaml', MANIFEST);
+  write('old.yaml', OLD);
+  write('pod.yaml', POD);
+  write('smoke.jsonl', '{"input":"x","expected":"paris"}\n');
   writeFileSync(
     at('agent.py'),
     'from openai import OpenAI\nOpenAI().chat.completions.create(model="gpt-5")\n',
   );
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
-
-const at = (name: string): string => join(cwd, name);
-const read = (name: string): string => readFileSync(at(name), 'utf8');
 
 function rowOf(name: string): Row {
   const row = ROWS[name];
@@ -144,20 +134,16 @@ function rowOf(name: string): Row {
   return row;
 }
 
-async function run({ args }: Row): Promise<{ errors: string; exitCode: number }> {
-  const typed = args.map((arg) => (arg === 'URL' ? url : arg));
-  return runCommandLine(typed, { env: {}, cwd, now: () => new Date(0), color: false, ask: null });
-}
+const runRow = ({ args }: Row) => run(args.map((arg) => (arg === 'URL' ? url : arg)));
 
 /** Writes the file that the command will replace. */
 async function prepare(row: Row): Promise<void> {
   if (row.before !== undefined) {
-    mkdirSync(dirname(at(row.file)), { recursive: true });
-    writeFileSync(at(row.file), row.before);
-    if (row.setup !== undefined) await run({ ...row, args: row.setup });
+    write(row.file, row.before);
+    if (row.setup !== undefined) await runRow({ ...row, args: row.setup });
     return;
   }
-  await run(row);
+  await runRow(row);
   writeFileSync(
     at('agent.yaml'),
     MANIFEST.replace('1.0.0', '2.0.0').replace('spec:\n', 'spec:\n  tools: [{ name: search }]\n'),
@@ -167,10 +153,10 @@ async function prepare(row: Row): Promise<void> {
 /** Runs the command and expects a new text in the file, and no other new file. */
 async function runAndExpectChange(row: Row): Promise<void> {
   const before = read(row.file);
-  const { errors, exitCode } = await run(row);
+  const { errors, exitCode } = await runRow(row);
   expect({ errors: /^error:.*/m.exec(errors)?.[0], exitCode }).toEqual({ errors: undefined, exitCode: 0 });
   expect(read(row.file)).not.toBe(before);
-  expect(readdirSync(cwd, { recursive: true }).filter((file) => String(file).endsWith('.tmp'))).toEqual([]);
+  expect(readdirSync(at(), { recursive: true }).filter((file) => String(file).endsWith('.tmp'))).toEqual([]);
 }
 
 test.each(NAMES)('%s keeps the mode', async (name) => {
@@ -209,7 +195,7 @@ test.each(CREATED)('%s creates the missing target of a symbolic link', async (na
   rmSync(at(row.file));
   mkdirSync(at('real'));
   symlinkSync(at('real/file'), at(row.file));
-  expect((await run(row)).exitCode).toBe(0);
+  expect((await runRow(row)).exitCode).toBe(0);
   expect(lstatSync(at(row.file)).isSymbolicLink()).toBe(true);
   expect(existsSync(at('real/file'))).toBe(true);
 });
@@ -225,7 +211,7 @@ test.each(NAMES)('%s keeps a hard link', async (name) => {
 test.each(NAMES)('%s keeps line ends and the byte order mark', async (name) => {
   const row = rowOf(name);
   await prepare(row);
-  writeFileSync(at(row.file), `\ufeff${read(row.file).replaceAll('\n', '\r\n')}`);
+  write(row.file, `\ufeff${read(row.file).replaceAll('\n', '\r\n')}`);
   await runAndExpectChange(row);
   const text = read(row.file);
   expect(text.startsWith('\ufeff')).toBe(true);
@@ -246,20 +232,20 @@ describe('as a user without the right', () => {
 
   const giveAway = (): void => {
     if (!isRoot) return;
-    for (const path of ['', ...(readdirSync(cwd, { recursive: true }) as string[])])
+    for (const path of ['', ...(readdirSync(at(), { recursive: true }) as string[])])
       chownSync(at(path), OTHER_USER, OTHER_USER);
   };
 
   async function expectRefusal(row: Row): Promise<void> {
     const before = read(row.file);
-    const files = readdirSync(cwd, { recursive: true });
+    const files = readdirSync(at(), { recursive: true });
     await asUser(async () => {
-      const { errors, exitCode } = await run(row);
+      const { errors, exitCode } = await runRow(row);
       expect(errors).toMatch(/^error: cannot write .*: permission denied$/m);
       expect(exitCode).toBe(1);
     });
     expect(read(row.file)).toBe(before);
-    expect(readdirSync(cwd, { recursive: true })).toEqual(files);
+    expect(readdirSync(at(), { recursive: true })).toEqual(files);
   }
 
   test.each(NAMES)('%s does not replace a read-only file', async (name) => {
@@ -293,7 +279,7 @@ describe('as a user without the right', () => {
 });
 
 test('a new file of generate for secrets is readable by its owner only', async () => {
-  await run({ args: ['generate', 'agent.yaml', '--deploy', 'k8s', '--push', '--output', 'out'], file: '' });
+  await run('generate agent.yaml --deploy k8s --push --output out');
   for (const file of ['out/.env.platform', 'out/k8s/secret.yaml.example'])
     expect(statSync(at(file)).mode & 0o777).toBe(0o600);
   expect(statSync(at('out/k8s/service.yaml')).mode & 0o444).toBe(0o444);
@@ -302,11 +288,9 @@ test('a new file of generate for secrets is readable by its owner only', async (
 test('init neither replaces a file nor follows a link', async () => {
   rmSync(at('agent.yaml'));
   symlinkSync('none', at('agent.yaml'));
-  expect((await run({ args: ['init', '.', '--yes'], file: '' })).errors).toContain(
-    'agent.yaml already exists',
-  );
+  expect((await run('init . --yes')).errors).toContain('agent.yaml already exists');
   expect(existsSync(at('none'))).toBe(false);
   appendFileSync(at('none'), 'x');
-  expect((await run({ args: ['init', '.', '--yes'], file: '' })).exitCode).toBe(1);
+  expect((await run('init . --yes')).exitCode).toBe(1);
   expect(read('none')).toBe('x');
 });

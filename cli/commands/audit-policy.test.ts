@@ -1,18 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdirSync, rmSync } from 'node:fs';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
-import { runCommandLine } from '../program.ts';
 import type { Rendered } from '../rendered.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
 
-let cwd: string;
+const { at, run, write } = commandFolder();
+
 beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'cli-policy-'));
-  writeFileSync(join(cwd, 'agent.yaml'), manifestText('  tools: [{ name: shell_exec }]\n'));
-  writeFileSync(join(cwd, 'org.yaml'), policy('production', RULES));
+  write('agent.yaml', manifestText('  tools: [{ name: shell_exec }]\n'));
+  write('org.yaml', policy('production', RULES));
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const policy = (name: string, spec: string): string =>
   `apiVersion: platform.io/v1\nkind: AgentPolicy\nmetadata: {name: ${name}}\nspec:\n${spec}`;
@@ -27,14 +24,7 @@ const SELECTED = `  namespaceSelector: {matchLabels: {env: production}}
   - {namespace: pilot, rules: [tools], reason: pilot, expires: "2027-01-01T00:00:00Z"}
 ${RULES}`;
 
-const audit = (args: string): Promise<Rendered> =>
-  runCommandLine(['audit', 'agent.yaml', ...args.split(' ')], {
-    env: {},
-    cwd,
-    now: () => new Date('2026-03-01T12:00:00Z'),
-    color: false,
-    ask: null,
-  });
+const audit = (args: string): Promise<Rendered> => run(`audit agent.yaml ${args}`);
 const sectionOf = ({ output }: Rendered): string => output.slice(output.indexOf('organisation rules'));
 
 describe('platform audit --policy', () => {
@@ -58,7 +48,7 @@ describe('platform audit --policy', () => {
     ['--namespace-label env=test', 0, 'no rule is broken'],
     ['--namespace pilot --namespace-label env=production', 0, '1 finding, 0 of Deny rules'],
   ])('of selected namespaces with %s', async (flags, exitCode, expected) => {
-    writeFileSync(join(cwd, 'org.yaml'), policy('production', SELECTED));
+    write('org.yaml', policy('production', SELECTED));
     const result = await audit(`--policy org.yaml ${flags}`.trim());
     expect(sectionOf(result)).toContain(expected);
     // Nothing is denied by a policy that is not judged.
@@ -71,7 +61,7 @@ describe('platform audit --policy', () => {
   - {id: broken, action: Warn, expression: "manifest.spec.none.x"}
   - {id: fine, action: Deny, expression: "!has(manifest.spec.model.fallback)"}
 `;
-    writeFileSync(join(cwd, 'org.yaml'), policy('production', rules));
+    write('org.yaml', policy('production', rules));
     expect(sectionOf(await audit('--policy org.yaml'))).toBe(`organisation rules  2 findings, 1 of Deny rules
   Deny  production/version (high)
         the expression is false: manifest.metadata.version.startsWith('9.')
@@ -98,9 +88,9 @@ describe('platform audit --policy', () => {
   });
 
   test('reads a directory, in which other documents are skipped', async () => {
-    mkdirSync(join(cwd, 'org'));
-    writeFileSync(join(cwd, 'org/a.yaml'), `kind: ConfigMap\n---\n${policy('a', RULES)}`);
-    writeFileSync(join(cwd, 'org/b.yml'), policy('b', RULES));
+    mkdirSync(at('org'));
+    write('org/a.yaml', `kind: ConfigMap\n---\n${policy('a', RULES)}`);
+    write('org/b.yml', policy('b', RULES));
     const { output } = await audit('--policy org');
     expect(output).toContain('a/tools');
     expect(output).toContain('b/tools');
@@ -127,8 +117,8 @@ describe('platform audit --policy', () => {
       'Excessive alias count',
     ],
   ])('with %s is an error', async (_, text, expected) => {
-    if (text === null) rmSync(join(cwd, 'org.yaml'));
-    else writeFileSync(join(cwd, 'org.yaml'), text);
+    if (text === null) rmSync(at('org.yaml'));
+    else write('org.yaml', text);
     const result = await audit('--policy org.yaml');
     expect(result.errors).toContain(expected);
     expect(result).toMatchObject({ exitCode: 1, output: '' });

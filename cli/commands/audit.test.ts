@@ -1,47 +1,26 @@
-import {
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { linkSync, mkdirSync, symlinkSync } from 'node:fs';
+import { type RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import type { CliContext } from '../context.ts';
-import { runCommandLine } from '../program.ts';
 import type { Rendered } from '../rendered.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
+
+const { at, names, read, run, write } = commandFolder();
 
 const MINIMAL = manifestText('  prompts: { system: $file:prompt.md }\n');
 const PACKS =
   'owasp-llm-top10, model-resilience, memory-hygiene, evaluation-coverage, observability, metadata-quality';
 
-let cwd: string;
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'cli-audit-'));
-  writeFileSync(join(cwd, 'agent.yaml'), MINIMAL);
-});
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+beforeEach(() => write('agent.yaml', MINIMAL));
 
 const audit = (args: string, context: Partial<CliContext> = {}): Promise<Rendered> =>
-  runCommandLine(['audit', 'agent.yaml', ...args.split(' ').filter(Boolean)], {
-    env: {},
-    cwd,
-    now: () => new Date('2026-03-01T12:00:00Z'),
-    color: false,
-    ask: null,
-    ...context,
-  });
+  run(`audit agent.yaml ${args}`, { now: () => new Date('2026-03-01T12:00:00Z'), ...context });
 const jsonOf = ({ output }: Rendered): Record<string, unknown> =>
   JSON.parse(output) as Record<string, unknown>;
-const agent = (spec: string): void => writeFileSync(join(cwd, 'agent.yaml'), manifestText(spec));
+const agent = (spec: string): void => write('agent.yaml', manifestText(spec));
 
 describe('platform audit', () => {
   test('shows the declared score, every rule and the fix for each violation', async () => {
@@ -234,13 +213,11 @@ Declare only what the agent does: a declaration that is contradicted costs point
       error: 'the manifest is not valid',
       problems: [{ line: 12 }],
     });
-    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+    expect(names()).toEqual(['agent.yaml']);
   });
 });
 
 describe('platform audit --output', () => {
-  const read = (name: string): string => readFileSync(join(cwd, name), 'utf8');
-
   test.each([
     ['--output report.json', 'report.json', '--json'],
     ['--output report.txt --json', 'report.txt', '--json'],
@@ -249,7 +226,7 @@ describe('platform audit --output', () => {
     const printed = await audit(args.replace(/--output \S+/, ''));
     expect(await audit(args, { color: false })).toEqual({ ...printed, errors: `wrote ${name}\n` });
     expect(read(name)).toBe((await audit(form)).output);
-    expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', name]);
+    expect(names()).toEqual(['agent.yaml', name]);
   });
 
   test('writes no colours to the file even if the terminal shows colours', async () => {
@@ -258,8 +235,8 @@ describe('platform audit --output', () => {
   });
 
   test('replaces an existing file, also through a symbolic link, and even if the score is too low', async () => {
-    writeFileSync(join(cwd, 'report.json'), 'old');
-    symlinkSync('report.json', join(cwd, 'link.json'));
+    write('report.json', 'old');
+    symlinkSync('report.json', at('link.json'));
     expect(await audit('--output link.json --fail-below 90')).toMatchObject({
       exitCode: 1,
       errors: 'wrote link.json\nerror: the declared score 58 is below 90\n',
@@ -270,10 +247,10 @@ describe('platform audit --output', () => {
   test.each<[string, (path: string) => void]>([
     ['agent.yaml', () => undefined],
     ['link.json', (path) => symlinkSync('agent.yaml', path)],
-    ['hard.json', (path) => linkSync(join(cwd, 'agent.yaml'), path)],
+    ['hard.json', (path) => linkSync(at('agent.yaml'), path)],
   ])('never replaces the manifest, also as %s', async (name, make) => {
     const before = read('agent.yaml');
-    make(join(cwd, name));
+    make(at(name));
     expect(await audit(`--output ${name}`)).toEqual({
       output: '',
       errors: `error: cannot write ${name}: it is an input of this command; choose another file\n`,
@@ -287,29 +264,25 @@ describe('platform audit --output', () => {
     ['folder', 'it is a directory'],
     ['agent.yaml/report.json', 'a parent path is not a directory'],
   ])('reports that %s cannot be written: %s', async (path, reason) => {
-    mkdirSync(join(cwd, 'folder'));
+    mkdirSync(at('folder'));
     const ended = await audit(`--output ${path}`);
     expect(ended).toMatchObject({ exitCode: 1, errors: `error: cannot write ${path}: ${reason}\n` });
     expect(ended.output).toContain('58/100');
-    expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', 'folder']);
+    expect(names()).toEqual(['agent.yaml', 'folder']);
   });
 });
 
 describe('platform audit --url', () => {
   let rig: SidecarRig | null = null;
-  let server: Server | null = null;
+  const servers = new TestServers();
   afterEach(async () => {
     await rig?.close();
-    server?.closeAllConnections();
-    await new Promise((resolve) => (server ? server.close(resolve) : resolve(null)));
-    rig = server = null;
+    await servers.close();
+    rig = null;
   });
 
-  async function serve(handler: RequestListener): Promise<string> {
-    const started = (server = createServer(handler));
-    await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
-  }
+  const serve = async (handler: RequestListener): Promise<string> =>
+    `http://127.0.0.1:${await servers.http(handler)}`;
 
   /** A server that returns JSON for these paths and 404 for others. */
   const respondingWith = (responses: Record<string, unknown>): Promise<string> =>
@@ -493,7 +466,7 @@ describe('platform audit --url', () => {
     expect(errors).toMatch(
       /^error: cannot connect to http:\/\/127\.0\.0\.1:1: connection refused\n.*kubectl port-forward/,
     );
-    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+    expect(names()).toEqual(['agent.yaml']);
   });
 
   test.each<[string, Record<string, unknown>, RegExp]>([

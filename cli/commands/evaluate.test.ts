@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { json as readJson } from 'node:stream/consumers';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import type { CliContext } from '../context.ts';
-import { runCommandLine } from '../program.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
+
+const { at, read, run, write } = commandFolder();
 
 interface Body {
   message?: string;
@@ -23,8 +23,7 @@ const SAMPLES = Object.entries(CAPITALS).map(([input, expected]) => ({
   tags: input === 'Italy' ? ['south'] : [],
 }));
 
-let cwd: string;
-let server: Server;
+const servers = new TestServers();
 let url: string;
 /** What the agent received. */
 let received: { path: string; body: Body; headers: IncomingMessage['headers'] }[];
@@ -45,40 +44,26 @@ const openAi: Respond = (body, response) => {
 };
 
 beforeEach(async () => {
-  cwd = mkdtempSync(join(tmpdir(), 'evaluate-'));
   received = [];
   respond = openAi;
-  server = createServer((request, response) => {
+  const port = await servers.http((request, response) => {
     void readJson(request).then((body) => {
       received.push({ path: request.url ?? '', body: body as Body, headers: request.headers });
       respond(body as Body, response, request);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url = `http://127.0.0.1:${port}`;
   write('data.jsonl', SAMPLES.map((sample) => `${JSON.stringify(sample)}\n`).join(''));
   manifest('    datasets: [{ name: smoke, path: data.jsonl }]\n');
 });
 
-afterEach(async () => {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-  rmSync(cwd, { recursive: true, force: true });
-});
+afterEach(() => servers.close());
 
-const write = (name: string, text: string) => writeFileSync(join(cwd, name), text);
 const manifest = (evaluation: string, rest = '') =>
   write('agent.yaml', manifestText(`  evaluation:\n${evaluation}${rest}`));
 function evaluate(args: readonly string[] = [], context: Partial<CliContext> = {}) {
   const command = ['evaluate', 'agent.yaml', '--url', url, '--dataset', 'smoke', ...args];
-  return runCommandLine(command, {
-    env: {},
-    cwd,
-    now: () => new Date('2026-01-02T03:04:05Z'),
-    color: false,
-    ask: null,
-    ...context,
-  });
+  return run(command, context);
 }
 const reportOf = async (args: readonly string[] = [], context: Partial<CliContext> = {}) =>
   JSON.parse((await evaluate([...args, '--json'], context)).output) as {
@@ -136,7 +121,7 @@ describe('the report', () => {
   test('--junit has one test case per sample', async () => {
     respond = (_body, response) => sendJson(response, { answer: 'Rome' });
     expect((await evaluate(['--junit', 'out.xml'])).errors).toBe('wrote out.xml\n');
-    const xml = readFileSync(join(cwd, 'out.xml'), 'utf8');
+    const xml = read('out.xml');
     expect(xml).toContain('tests="3" failures="2"');
     expect(xml).toContain('<testcase name="smoke:2" classname="smoke"/>');
     expect(xml).toContain('expected &quot;Paris&quot; in &quot;Rome&quot;');
@@ -385,6 +370,12 @@ describe('errors', () => {
     expect(received).toEqual([]);
   });
 
+  test('no --url', async () => {
+    const { errors, exitCode } = await run('evaluate agent.yaml --dataset smoke');
+    expect(errors).toContain("required option '--url <url>' not specified");
+    expect(exitCode).toBe(1);
+  });
+
   test('a bad line of the dataset is named by line and column', async () => {
     write('data.jsonl', '{"input":"a","expected":"b"}\n{"input":1}\nhello\n');
     expect((await evaluate()).errors).toMatch(
@@ -393,11 +384,8 @@ describe('errors', () => {
   });
 
   test('the path of a dataset is shown from the working directory', async () => {
-    mkdirSync(join(cwd, 'shop'));
-    write('shop/agent.yaml', readFileSync(join(cwd, 'agent.yaml'), 'utf8'));
-    const args = ['evaluate', 'shop/agent.yaml', '--url', url, '--dataset', 'smoke'];
-    const context = { env: {}, cwd, now: () => new Date(0), color: false, ask: null };
-    expect((await runCommandLine(args, context)).errors).toBe(
+    write('shop/agent.yaml', read('agent.yaml'));
+    expect((await run(`evaluate shop/agent.yaml --url ${url} --dataset smoke`)).errors).toBe(
       'error: cannot read dataset shop/data.jsonl: does not exist\n',
     );
   });
@@ -407,7 +395,7 @@ describe('errors', () => {
     ['directory', 'is a directory'],
     ['$file:missing.jsonl', 'does not exist'],
   ])('the dataset file %s', async (path, why) => {
-    mkdirSync(join(cwd, 'directory'));
+    mkdirSync(at('directory'));
     manifest(`    datasets: [{ name: smoke, path: ${path} }]\n`);
     expect((await evaluate()).errors).toBe(
       `error: cannot read dataset ${path.replace('$file:', '')}: ${why}\n`,
@@ -415,11 +403,10 @@ describe('errors', () => {
   });
 
   test('an agent that is not there', async () => {
-    await new Promise((resolve) => server.close(resolve));
+    await servers.close();
     const { errors, exitCode } = await evaluate();
     expect(errors).toMatch(/^error: no sample got a response to compare; the first: .*refused/);
     expect(exitCode).toBe(1);
-    server.listen(0);
   });
 });
 

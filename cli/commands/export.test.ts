@@ -1,28 +1,18 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { existsSync, mkdirSync } from 'node:fs';
 import { aManifest } from '../../testing/fleet/facts.ts';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
 import { agentsMdBlock } from '../agents-md.ts';
-import { runCommandLine } from '../program.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
+
+const { at, read, run, write } = commandFolder();
 
 const BEGIN = '<!-- BEGIN platform agent minimal -->';
 const END = '<!-- END platform agent minimal -->';
 
-let cwd: string;
+beforeEach(() => write('agent.yaml', manifestText()));
 
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'export-'));
-  write('agent.yaml', manifestText());
-});
-
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
-
-const write = (name: string, text: string | Buffer) => writeFileSync(join(cwd, name), text);
-const read = (name: string) => readFileSync(join(cwd, name), 'utf8');
-const platform = (...args: string[]) =>
-  runCommandLine(args, { env: {}, cwd, now: () => new Date(0), color: false, ask: null });
+const platform = (...args: string[]) => run(args);
 const into = (file: string) =>
   platform('export', 'agent.yaml', '--format', 'agents-md-block', '--into', file);
 
@@ -83,13 +73,12 @@ describe('agents-md-block', () => {
   });
 
   test('--into shows the manifest from the directory of the file', async () => {
-    mkdirSync(join(cwd, 'shop agent'));
     write('shop agent/agent.yaml', manifestText());
-    const run = (target: string) =>
+    const exported = (target: string) =>
       platform('export', 'shop agent/agent.yaml', '--format', 'agents-md-block', '--into', target);
-    expect((await run('shop agent/AGENTS.md')).exitCode).toBe(0);
+    expect((await exported('shop agent/AGENTS.md')).exitCode).toBe(0);
     expect(read('shop agent/AGENTS.md')).toContain('`platform validate agent.yaml`');
-    expect((await run('AGENTS.md')).exitCode).toBe(0);
+    expect((await exported('AGENTS.md')).exitCode).toBe(0);
     expect(read('AGENTS.md')).toContain("`platform validate 'shop agent/agent.yaml'`");
   });
 
@@ -152,9 +141,9 @@ describe('errors', () => {
       'error: cannot read binary: is not valid UTF-8 text\n',
     ],
   ])('%s', async (_what, args, errors) => {
-    mkdirSync(join(cwd, 'directory'));
+    mkdirSync(at('directory'));
     write('binary', Buffer.from([0xff, 0xfe]));
     expect(await platform('export', ...args)).toEqual({ output: '', errors, exitCode: 1 });
-    expect(existsSync(join(cwd, 'x.json'))).toBe(false);
+    expect(existsSync(at('x.json'))).toBe(false);
   });
 });

@@ -1,9 +1,9 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { CliContext } from '../context.ts';
-import { runCommandLine } from '../program.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
 import type { Rendered } from '../rendered.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
+
+const { run } = commandFolder();
 
 const ITEM = { kind: 'service', name: 'orders-db' };
 const BODY = {
@@ -50,25 +50,20 @@ const BODY = {
   added: 'later',
 };
 
-let server: Server;
+const servers = new TestServers();
 let host: string;
 let body: unknown;
 
 beforeEach(async () => {
   body = BODY;
-  server = createServer((request, response) =>
+  const port = await servers.http((request, response) =>
     response.writeHead(request.url === '/gap' ? 200 : 404).end(JSON.stringify(body)),
   );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  host = `127.0.0.1:${port}`;
 });
-afterEach(() => new Promise((resolve) => server.close(resolve)));
+afterEach(() => servers.close());
 
-const gap = (args = '', context: Partial<CliContext> = {}): Promise<Rendered> =>
-  runCommandLine(['gap', '--url', host, ...args.split(' ').filter(Boolean)], {
-    ...{ env: {}, cwd: '/', now: () => new Date(), color: false, ask: null },
-    ...context,
-  });
+const gap = (args = ''): Promise<Rendered> => run(`gap --url ${host} ${args}`);
 
 describe('platform gap', () => {
   test('prints the verdict first, then lost points with fixes, then the evidence', async () => {
@@ -125,9 +120,7 @@ none          tool calculator
       errors: expect.stringContaining(`http://${host} returned an invalid response to GET /gap`),
       exitCode: 1,
     });
-    const nowhere = await runCommandLine(['gap', '--url', '127.0.0.1:1', '--format', 'json'], {
-      ...{ env: {}, cwd: '/', now: () => new Date(), color: false, ask: null },
-    });
+    const nowhere = await run('gap --url 127.0.0.1:1 --format json');
     expect(nowhere.exitCode).toBe(1);
     expect(JSON.parse(nowhere.output)).toEqual({ error: expect.stringMatching(/^cannot connect to http:/) });
   });

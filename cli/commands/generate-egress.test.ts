@@ -1,23 +1,14 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
-import { runCommandLine } from '../program.ts';
 import type { Rendered } from '../rendered.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
 
-let cwd: string;
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'cli-egress-'));
-  writeFileSync(join(cwd, 'agent.yaml'), manifestText('  egress: { hosts: [api.example.com] }\n'));
-});
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+const { read, run, write } = commandFolder();
 
-const generate = (...args: string[]): Promise<Rendered> =>
-  runCommandLine(['generate-egress', 'agent.yaml', ...args], {
-    ...{ env: {}, cwd, now: () => new Date(), color: false, ask: null },
-  });
+beforeEach(() => write('agent.yaml', manifestText('  egress: { hosts: [api.example.com] }\n')));
+
+const generate = (...args: string[]): Promise<Rendered> => run(['generate-egress', 'agent.yaml', ...args]);
 
 test.each([
   ['kubernetes', 'networking.k8s.io/v1', 'NetworkPolicy'],
@@ -35,7 +26,7 @@ test('--json prints the policy with its notes', async () => {
 
 test('--out writes a file, but never the manifest', async () => {
   expect((await generate('--out', 'egress.yaml')).output).toBe('wrote egress.yaml\n');
-  expect(parse(readFileSync(join(cwd, 'egress.yaml'), 'utf8'))).toMatchObject({ kind: 'NetworkPolicy' });
+  expect(parse(read('egress.yaml'))).toMatchObject({ kind: 'NetworkPolicy' });
   const { errors, exitCode } = await generate('--out', 'agent.yaml');
   expect(exitCode).toBe(1);
   expect(errors).toContain('cannot write agent.yaml');
@@ -63,22 +54,20 @@ describe('--out next to the files of a deployment', () => {
     ['that do not exist', 'kind: ConfigMap\napiVersion: v1\n', false],
     ['that are a template', `{{ if .Values.x }}\n${deployment({})}\n{{ end }}\n`, false],
   ])('warns of pods %s: %#', async (_what, text, isWarned) => {
-    mkdirSync(join(cwd, 'k8s'));
-    writeFileSync(join(cwd, 'k8s/pods.yaml'), text);
+    write('k8s/pods.yaml', text);
     const { errors, exitCode } = await generate('--out', 'k8s/egress.yaml');
     expect(exitCode).toBe(0);
     expect(errors.includes('warning: no pod in the files next to k8s/egress.yaml')).toBe(isWarned);
   });
 
   test.each(['k8s', 'helm'])('generate --deploy %s has the label', async (target) => {
-    const context = { env: {}, cwd, now: () => new Date(), color: false, ask: null };
-    await runCommandLine(['generate', 'agent.yaml', '--deploy', target], context);
+    await run(`generate agent.yaml --deploy ${target}`);
     const { output } = await generate('--json');
     const { policy } = JSON.parse(output) as {
       policy: { spec: { podSelector: { matchLabels: Record<string, string> } } };
     };
     const file = target === 'k8s' ? 'k8s/deployment.yaml' : 'helm/templates/_helpers.tpl';
-    const text = readFileSync(join(cwd, 'generated', file), 'utf8');
+    const text = read(`generated/${file}`);
     // cli/generate.integration.test.ts renders the chart.
     const template = text.slice(text.search(/template:|define "minimal.podLabels"/));
     for (const [key, value] of Object.entries(policy.spec.podSelector.matchLabels))
@@ -89,9 +78,8 @@ describe('--out next to the files of a deployment', () => {
 test('the policy selects what platform inject writes', async () => {
   const bare =
     'apiVersion: v1\nkind: Pod\nmetadata: { name: minimal }\nspec: { containers: [{ name: a, image: a:1 }] }\n';
-  writeFileSync(join(cwd, 'pod.yaml'), bare);
-  const context = { env: {}, cwd, now: () => new Date(), color: false, ask: null };
-  const { output } = await runCommandLine(['inject', 'pod.yaml'], context);
+  write('pod.yaml', bare);
+  const { output } = await run('inject pod.yaml');
   const { labels } = (parse(output) as { metadata: { labels: Record<string, string> } }).metadata;
   const { spec } = parse((await generate()).output) as {
     spec: { podSelector: { matchLabels: Record<string, string> } };

@@ -1,31 +1,15 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { egressRulesOf } from '../../core/policy/policy.ts';
 import { policyFilesOf } from '../../core/policy/generate.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
-import { runCommandLine } from '../program.ts';
-import type { Rendered } from '../rendered.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
 
-let cwd: string;
+const { at, names, read, run, write } = commandFolder();
 
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'cli-policy-'));
-  write('agent.yaml', LIMITED);
-});
-
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+beforeEach(() => write('agent.yaml', LIMITED));
 
 const LIMITED =
   manifestText(`    costControls: { maxMonthlyUSD: 75, usdPerMillionTokens: { input: 1, output: 4 } }
@@ -34,17 +18,9 @@ const LIMITED =
 const OTHER = LIMITED.replace('minimal', 'other');
 const FILES = ['data.json', 'policy.rego', 'policy_test.rego'];
 
-const write = (name: string, text: string): void => writeFileSync(join(cwd, name), text);
-
-function platform(args: string): Promise<Rendered> {
-  const now = () => new Date('2026-01-02T03:04:05Z');
-  return runCommandLine(args.split(' '), { env: {}, cwd, now, color: false, ask: null });
-}
-
 /** All files of a directory, including hidden files. */
 function contentOf(directory: string): Record<string, string> {
-  const names = readdirSync(join(cwd, directory)).toSorted();
-  return Object.fromEntries(names.map((name) => [name, readFileSync(join(cwd, directory, name), 'utf8')]));
+  return Object.fromEntries(names(directory).map((name) => [name, read(`${directory}/${name}`)]));
 }
 
 function manifestOf(text: string): Manifest {
@@ -91,7 +67,7 @@ next: opa run --server --ignore '.*' policy
 
 describe('platform generate-policy', () => {
   test('prints the rules of the manifest and writes nothing', async () => {
-    const { output, ...rest } = await platform('generate-policy agent.yaml');
+    const { output, ...rest } = await run('generate-policy agent.yaml');
     expect(rest).toEqual({ errors: '', exitCode: 0 });
     expect(output).toContain(`minimal: 2 rules, package platform.agent.minimal
 
@@ -107,12 +83,12 @@ calls on egress lanes: 4 rules
     expect(output).toContain(
       '\nto write the rules for a policy engine: platform generate-policy agent.yaml --output <dir>\n',
     );
-    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+    expect(names()).toEqual(['agent.yaml']);
   });
 
   test('prints only the rules of the egress lanes of a manifest that declares no behavior', async () => {
     write('agent.yaml', manifestText());
-    const { output } = await platform('generate-policy agent.yaml');
+    const { output } = await run('generate-policy agent.yaml');
     expect(output).toMatch(
       /^minimal: 0 rules, package platform\.agent\.minimal\n\ncalls on egress lanes: 3 rules\n\n/,
     );
@@ -120,7 +96,7 @@ calls on egress lanes: 4 rules
   });
 
   test('--json prints the rule set', async () => {
-    const { output, errors, exitCode } = await platform('generate-policy agent.yaml --json');
+    const { output, errors, exitCode } = await run('generate-policy agent.yaml --json');
     expect(JSON.parse(output)).toEqual(RULE_SET);
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
@@ -132,14 +108,14 @@ calls on egress lanes: 4 rules
         'note: monthly_cost_limit_exceeded can never deny: the cost is unknown without spec.model.costControls.usdPerMillionTokens (input and output)\n';
       for (const price of ['', ', usdPerMillionTokens: { input: 1 }']) {
         write('agent.yaml', manifestText(`    costControls: { maxMonthlyUSD: 75${price} }\n`));
-        const { errors, exitCode } = await platform(`generate-policy agent.yaml${options}`);
+        const { errors, exitCode } = await run(`generate-policy agent.yaml${options}`);
         expect({ errors, exitCode }).toEqual({ errors: note, exitCode: 0 });
       }
     },
   );
 
   test('--out writes three files to a new directory', async () => {
-    expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
+    expect(await run('generate-policy agent.yaml --out policy')).toEqual({
       output: WROTE,
       errors: '',
       exitCode: 0,
@@ -148,7 +124,7 @@ calls on egress lanes: 4 rules
   });
 
   test('--out with --json prints the rule set and the files', async () => {
-    const { output, exitCode } = await platform('generate-policy agent.yaml --json --out deep/er');
+    const { output, exitCode } = await run('generate-policy agent.yaml --json --out deep/er');
     expect(JSON.parse(output)).toEqual({
       ...RULE_SET,
       files: ['deep/er/policy.rego', 'deep/er/data.json', 'deep/er/policy_test.rego'],
@@ -159,24 +135,24 @@ calls on egress lanes: 4 rules
 
   test('also writes a policy without rules, so that the engine denies nothing', async () => {
     write('agent.yaml', manifestText());
-    expect((await platform('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
+    expect((await run('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
     expect(contentOf('policy')).toEqual(generated(manifestText()));
   });
 
   test('replaces an earlier policy of the same agent, also the target of a link', async () => {
-    await platform('generate-policy agent.yaml --out policy');
+    await run('generate-policy agent.yaml --out policy');
     const changed = manifestText('    costControls: { maxTokensPerDay: 5 }\n');
     write('agent.yaml', changed);
     write('linked.json', contentOf('policy')['data.json'] ?? '');
-    rmSync(join(cwd, 'policy/data.json'));
-    symlinkSync('../linked.json', join(cwd, 'policy/data.json'));
-    expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
+    rmSync(at('policy/data.json'));
+    symlinkSync('../linked.json', at('policy/data.json'));
+    expect(await run('generate-policy agent.yaml --out policy')).toEqual({
       output: WROTE,
       errors: '',
       exitCode: 0,
     });
     expect(contentOf('policy')).toEqual(generated(changed));
-    expect(readFileSync(join(cwd, 'linked.json'), 'utf8')).toBe(generated(changed)['data.json']);
+    expect(read('linked.json')).toBe(generated(changed)['data.json']);
   });
 
   test.each([
@@ -191,23 +167,21 @@ calls on egress lanes: 4 rules
     ['data.json', 'null'],
     ['data.json', 'not JSON'],
   ])('does not overwrite a %s that it did not create: %s', async (name, text) => {
-    mkdirSync(join(cwd, 'policy'));
     write(`policy/${name}`, text);
     const reason = `policy/${name} was not created by this command; nothing was written`;
-    expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
+    expect(await run('generate-policy agent.yaml --out policy')).toEqual({
       output: '',
       errors: `error: ${reason}\n`,
       exitCode: 1,
     });
-    const { output } = await platform('generate-policy agent.yaml --out policy --json');
+    const { output } = await run('generate-policy agent.yaml --out policy --json');
     expect(JSON.parse(output)).toEqual({ error: reason });
     expect(contentOf('policy')).toEqual({ [name]: text });
   });
 
   test.each(FILES)('does not overwrite a %s of another agent', async (name) => {
-    mkdirSync(join(cwd, 'policy'));
     write(`policy/${name}`, generated(OTHER)[name] ?? '');
-    expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
+    expect(await run('generate-policy agent.yaml --out policy')).toEqual({
       output: '',
       errors: `error: policy/${name} belongs to another agent (other), and each agent needs its own directory; nothing was written\n`,
       exitCode: 1,
@@ -217,15 +191,15 @@ calls on egress lanes: 4 rules
 
   test.each(['in', '3d-agent', '42'])('recognises its own files for an agent called %s', async (name) => {
     write('agent.yaml', LIMITED.replace('minimal', JSON.stringify(name)));
-    expect((await platform('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
-    expect((await platform('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
+    expect((await run('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
+    expect((await run('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
   });
 
   test('prints a note about other files that the engine would load', async () => {
     write('values.json', '{}');
     write('README.md', '');
     write('.hidden.yaml', '');
-    const { output, errors, exitCode } = await platform('generate-policy agent.yaml --out .');
+    const { output, errors, exitCode } = await run('generate-policy agent.yaml --out .');
     expect({ errors, exitCode }).toEqual({
       errors:
         'note: . also contains agent.yaml, values.json, which the engine would load too; use a separate directory for the policy\n',
@@ -242,40 +216,33 @@ calls on egress lanes: 4 rules
     ['/proc/x/y/z', 'cannot write /proc/x/y/z: the directory cannot be created'],
     ['taken', 'cannot write taken: a directory has the name of a policy file'],
   ])('reports why it cannot write to %s', async (out, reason) => {
-    mkdirSync(join(cwd, 'taken/data.json'), { recursive: true });
-    expect(await platform(`generate-policy agent.yaml --out ${out}`)).toEqual({
+    mkdirSync(at('taken/data.json'), { recursive: true });
+    expect(await run(`generate-policy agent.yaml --out ${out}`)).toEqual({
       output: '',
       errors: `error: ${reason}\n`,
       exitCode: 1,
     });
-    expect(readdirSync(join(cwd, 'taken'))).toEqual(['data.json']);
+    expect(names('taken')).toEqual(['data.json']);
   });
 
   test('reports an invalid manifest and writes nothing', async () => {
     write('agent.yaml', manifestText('  tols: []\n'));
     const line = 'error: agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n';
-    const { output, errors, exitCode } = await platform('generate-policy agent.yaml --out policy --json');
+    const { output, errors, exitCode } = await run('generate-policy agent.yaml --out policy --json');
     expect({ errors, exitCode }).toEqual({ errors: line, exitCode: 1 });
     expect(JSON.parse(output)).toMatchObject({
       error: 'the manifest is not valid',
       problems: [{ line: 12 }],
     });
-    expect(await platform('generate-policy agent.yaml')).toEqual({ output: '', errors: line, exitCode: 1 });
-    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+    expect(await run('generate-policy agent.yaml')).toEqual({ output: '', errors: line, exitCode: 1 });
+    expect(names()).toEqual(['agent.yaml']);
   });
 
   test('quotes the suggested command for the shell', async () => {
-    const run = (out: string) =>
-      runCommandLine(['generate-policy', 'agent.yaml', '--out', out], {
-        env: {},
-        cwd,
-        now: () => new Date(0),
-        color: false,
-        ask: null,
-      });
-    expect((await run("it's mine")).output).toContain(
+    const writing = (out: string) => run(['generate-policy', 'agent.yaml', '--out', out]);
+    expect((await writing("it's mine")).output).toContain(
       `next: opa run --server --ignore '.*' 'it'\\''s mine'\n`,
     );
-    expect((await run('a/b-c.d')).output).toContain("next: opa run --server --ignore '.*' a/b-c.d\n");
+    expect((await writing('a/b-c.d')).output).toContain("next: opa run --server --ignore '.*' a/b-c.d\n");
   });
 });

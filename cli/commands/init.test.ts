@@ -1,11 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { CliContext } from '../context.ts';
-import { runCommandLine } from '../program.ts';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { existsSync, mkdirSync } from 'node:fs';
+import { type ServerResponse } from 'node:http';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
+
+const { at, read, run, write } = commandFolder();
 
 const CARD = JSON.stringify({
   name: 'Recipe Agent',
@@ -20,8 +19,7 @@ const NOTES = [
   'note: not imported: skills[].name\n',
 ].join('');
 
-let cwd: string;
-let server: Server;
+const servers = new TestServers();
 let base: string;
 
 /** Responses by path. */
@@ -36,65 +34,51 @@ const RESPONSES: Readonly<Record<string, (response: ServerResponse) => void>> = 
 };
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
+  const port = await servers.http((request, response) => {
     const respond = RESPONSES[request.url ?? ''];
     if (respond === undefined) response.writeHead(404).end();
     else respond(response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  base = `http://127.0.0.1:${port}`;
 });
 
-afterAll(async () => {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-});
-
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'init-'));
-});
-
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
-
-const platform = (args: string[], context: Partial<CliContext> = {}) =>
-  runCommandLine(args, { env: {}, cwd, now: () => new Date(0), color: false, ask: null, ...context });
-const written = (path: string) => readFileSync(join(cwd, path), 'utf8');
+afterAll(() => servers.close());
 
 describe('init --from', () => {
   test('writes a valid manifest from a file, and lists what has no place in it', async () => {
-    writeFileSync(join(cwd, 'card.json'), CARD);
-    expect(await platform(['init', 'recipes', '--from', 'card.json'])).toEqual({
+    write('card.json', CARD);
+    expect(await run(['init', 'recipes', '--from', 'card.json'])).toEqual({
       output:
         'wrote recipes/agent.yaml and recipes/agent.schema.json\nnext: platform validate recipes/agent.yaml, then platform health recipes/agent.yaml\n',
       errors: NOTES,
       exitCode: 0,
     });
-    expect((await platform(['validate', 'recipes/agent.yaml'])).output).toBe(
+    expect((await run(['validate', 'recipes/agent.yaml'])).output).toBe(
       'recipes/agent.yaml is valid: recipe-agent 1.2.0\n',
     );
   });
 
   test('reads standard input', async () => {
     const stdin = () => Promise.resolve(Buffer.from(CARD));
-    expect(await platform(['init', '--from', '-'], { stdin })).toMatchObject({ exitCode: 0, errors: NOTES });
-    expect(written('agent.yaml')).toContain('name: recipe-agent');
+    expect(await run(['init', '--from', '-'], { stdin })).toMatchObject({ exitCode: 0, errors: NOTES });
+    expect(read('agent.yaml')).toContain('name: recipe-agent');
   });
 
   test.each(['/card', '/moved'])('reads the URL %s', async (path) => {
-    const { exitCode, errors } = await platform(['init', '--from', `${base}${path}`]);
+    const { exitCode, errors } = await run(['init', '--from', `${base}${path}`]);
     expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: NOTES });
-    expect(written('agent.yaml')).toContain('name: recipe-agent');
+    expect(read('agent.yaml')).toContain('name: recipe-agent');
   });
 
   test('never overwrites an existing file', async () => {
-    writeFileSync(join(cwd, 'card.json'), CARD);
-    writeFileSync(join(cwd, 'agent.yaml'), 'mine');
-    expect(await platform(['init', '--from', 'card.json'])).toEqual({
+    write('card.json', CARD);
+    write('agent.yaml', 'mine');
+    expect(await run(['init', '--from', 'card.json'])).toEqual({
       output: '',
       errors: 'error: agent.yaml already exists; nothing was written\n',
       exitCode: 1,
     });
-    expect(written('agent.yaml')).toBe('mine');
+    expect(read('agent.yaml')).toBe('mine');
   });
 });
 
@@ -142,31 +126,31 @@ describe('errors, with exit code 1 and nothing written', () => {
       'error: no cluster configured; pass --kubeconfig or set KUBECONFIG\n',
     ],
   ])('%s', async (_what, from, errors) => {
-    mkdirSync(join(cwd, 'folder'));
-    writeFileSync(join(cwd, 'large.json'), Buffer.alloc(1_100_000, ' '));
-    const result = await platform(['init', 'new', '--from', from()], { env: { HOME: cwd } });
+    mkdirSync(at('folder'));
+    write('large.json', Buffer.alloc(1_100_000, ' '));
+    const result = await run(['init', 'new', '--from', from()], { env: { HOME: at() } });
     expect({ ...result, errors: result.errors.replaceAll(base, 'BASE') }).toEqual({
       output: '',
       errors,
       exitCode: 1,
     });
-    expect(existsSync(join(cwd, 'new'))).toBe(false);
+    expect(existsSync(at('new'))).toBe(false);
   });
 
   test('a connection failure does not show the password of the URL', async () => {
-    const { errors } = await platform(['init', '--from', 'http://me:secret@127.0.0.1:9/card?key=secret']);
+    const { errors } = await run(['init', '--from', 'http://me:secret@127.0.0.1:9/card?key=secret']);
     expect(errors).toContain('error: cannot connect to http://127.0.0.1:9/card: ');
     expect(errors).not.toContain('secret');
   });
 
   test('--kubeconfig without a kagent source', async () => {
-    const { errors } = await platform(['init', '--from', 'card.json', '--kubeconfig', 'x']);
+    const { errors } = await run(['init', '--from', 'card.json', '--kubeconfig', 'x']);
     expect(errors).toBe('error: --kubeconfig and --context are only for --from kagent:<namespace>/<name>\n');
   });
 
   test('values of the wrong type are listed with file, line and column', async () => {
-    writeFileSync(join(cwd, 'card.json'), CARD.replace('"Finds recipes."', '5').replaceAll(',"', ',\n"'));
-    expect(await platform(['init', '--from', 'card.json'])).toEqual({
+    write('card.json', CARD.replace('"Finds recipes."', '5').replaceAll(',"', ',\n"'));
+    expect(await run(['init', '--from', 'card.json'])).toEqual({
       output: '',
       errors:
         'error: card.json is not a valid A2A agent card (0.3 or 1.0)\nerror: card.json:2:15 description: must be a string\n',
@@ -175,16 +159,16 @@ describe('errors, with exit code 1 and nothing written', () => {
   });
 
   test('a control character in the source is not printed', async () => {
-    writeFileSync(join(cwd, 'card.json'), '{"apiVersion": "a\\u001b[2Jb"}');
-    const { errors } = await platform(['init', '--from', 'card.json']);
+    write('card.json', '{"apiVersion": "a\\u001b[2Jb"}');
+    const { errors } = await run(['init', '--from', 'card.json']);
     expect(errors).toContain('is not one of the known formats');
     expect(errors).not.toContain('\u001b');
   });
 });
 
 test('a target that is a file is named as such', async () => {
-  writeFileSync(join(cwd, 'f'), '');
-  expect(await platform(['init', 'f', '--yes'])).toEqual({
+  write('f', '');
+  expect(await run(['init', 'f', '--yes'])).toEqual({
     output: '',
     errors: 'error: cannot write f/agent.yaml: a parent path is not a directory\n',
     exitCode: 1,
@@ -192,16 +176,16 @@ test('a target that is a file is named as such', async () => {
 });
 
 test('the next commands can be copied', async () => {
-  expect((await platform(['init', 'My Agent!', '--yes'])).output).toContain(
+  expect((await run(['init', 'My Agent!', '--yes'])).output).toContain(
     "\nnext: platform validate 'My Agent!/agent.yaml', then platform health 'My Agent!/agent.yaml'\n",
   );
 });
 
 test.each(['--context', '--kubeconfig'])('%s needs --from', async (option) => {
-  expect(await platform(['init', option, 'x', '--yes'])).toEqual({
+  expect(await run(['init', option, 'x', '--yes'])).toEqual({
     output: '',
     errors: 'error: --kubeconfig and --context are only for --from kagent:<namespace>/<name>\n',
     exitCode: 1,
   });
-  expect(existsSync(join(cwd, 'agent.yaml'))).toBe(false);
+  expect(existsSync(at('agent.yaml'))).toBe(false);
 });

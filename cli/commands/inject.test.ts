@@ -1,36 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { existsSync, mkdirSync } from 'node:fs';
 import { parse, parseAllDocuments } from 'yaml';
 import type { Pod } from '../../core/injection/pod.ts';
-import { runCommandLine } from '../program.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import type { Rendered } from '../rendered.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
 
-let cwd: string;
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'cli-inject-'));
-});
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+const { at, read, run, write } = commandFolder();
 
 function platform(args: string[], stdin?: string | Uint8Array): Promise<Rendered> {
   const bytes = typeof stdin === 'string' ? new TextEncoder().encode(stdin) : stdin;
-  return runCommandLine(args, {
-    env: {},
-    cwd,
-    now: () => new Date(0),
-    color: false,
-    ask: null,
-    ...(bytes && { stdin: () => Promise.resolve(bytes) }),
-  });
+  return run(args, bytes && { stdin: () => Promise.resolve(bytes) });
 }
-
-const write = (name: string, text: string): void => {
-  mkdirSync(join(cwd, name, '..'), { recursive: true });
-  writeFileSync(join(cwd, name), text);
-};
-const read = (name: string): string => readFileSync(join(cwd, name), 'utf8');
 
 const deployment = (name: string, more = ''): string => `# ${name}
 apiVersion: apps/v1
@@ -178,7 +159,7 @@ describe('inject', () => {
       );
       expect(errors).toContain('error: nothing was written because a workload was refused\n');
     }
-    expect(existsSync(join(cwd, 'out'))).toBe(false);
+    expect(existsSync(at('out'))).toBe(false);
   });
 
   test('skips a workload with platform.io/inject: "false"', async () => {
@@ -356,7 +337,7 @@ describe('inject', () => {
     ],
   ])('reports %s as an error', async (_case, more, message) => {
     write('in.yaml', deployment('chat'));
-    mkdirSync(join(cwd, 'empty'));
+    mkdirSync(at('empty'));
     const { output, errors, exitCode } = await platform(['inject', 'in.yaml', ...more]);
     expect(errors).toContain(message);
     expect([output, exitCode]).toEqual(['', 1]);

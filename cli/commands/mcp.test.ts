@@ -1,36 +1,27 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { beforeEach, expect, test } from '@jest/globals';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import type { CliContext } from '../context.ts';
-import { runCommandLine } from '../program.ts';
 import type { Rendered } from '../rendered.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
+
+const { run, write } = commandFolder();
 
 // cli/mcp/mcp.test.ts tests the server; these tests are about standard input and output.
 
-let cwd: string;
 let input: PassThrough;
 let output: PassThrough;
 let stop: AbortController;
 let warnings: string[];
 
 beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'mcp-command-'));
-  writeFileSync(join(cwd, 'agent.yaml'), manifestText());
+  write('agent.yaml', manifestText());
   [input, output, stop, warnings] = [new PassThrough(), new PassThrough(), new AbortController(), []];
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 function mcp(args: readonly string[] = [], context: Partial<CliContext> = {}): Promise<Rendered> {
-  return runCommandLine(['mcp', ...args], {
-    env: {},
-    cwd,
-    now: () => new Date('2026-01-02T03:04:05Z'),
-    color: false,
-    ask: null,
+  return run(['mcp', ...args], {
     warn: (line) => warnings.push(line),
     stdio: () => ({ input, output, stopped: stop.signal }),
     ...context,
@@ -101,7 +92,7 @@ test.each([
 test('--settings reads the names of editor settings; variables override them', async () => {
   const call = { method: 'tools/call', params: { name: 'list_agents', arguments: {} } };
   const errorWith = async (settings: unknown, env: Record<string, string> = {}): Promise<string> => {
-    writeFileSync(join(cwd, 'settings.json'), JSON.stringify(settings));
+    write('settings.json', JSON.stringify(settings));
     [input, output] = [new PassThrough(), new PassThrough()];
     input.end(message(1, HELLO) + message(2, call));
     expect(await mcp(['--settings', 'settings.json'], { env })).toEqual(ENDED);
@@ -128,7 +119,7 @@ test.each([
   ['text.json', '// a comment\n{}', 'error: text.json must contain a JSON object, without comments\n'],
   ['number.json', '{"cluster.adminKey": 5}', 'error: number.json: cluster.adminKey must be a text\n'],
 ])('--settings %s is rejected', async (name, content, errors) => {
-  if (content !== '') writeFileSync(join(cwd, name), content);
+  if (content !== '') write(name, content);
   expect(await mcp(['--settings', name])).toEqual({ output: '', errors, exitCode: 1 });
 });
 

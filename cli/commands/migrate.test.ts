@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { existsSync, mkdirSync } from 'node:fs';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
-import { runCommandLine } from '../program.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
+
+const { at, read, run, write } = commandFolder();
 
 const CURRENT = manifestText();
 const OLD = CURRENT.replace('platform.io/v1', 'agentspec.io/v1').replace('PlatformAgent', 'AgentSpec');
@@ -12,20 +12,12 @@ const CHANGES = [
   'kind: changed from AgentSpec to PlatformAgent\n',
 ].join('');
 
-let cwd: string;
-
 beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'migrate-'));
   write('old.yaml', OLD);
   write('agent.yaml', CURRENT);
 });
 
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
-
-const write = (name: string, text: string) => writeFileSync(join(cwd, name), text);
-const read = (name: string) => readFileSync(join(cwd, name), 'utf8');
-const platform = (...args: string[]) =>
-  runCommandLine(args, { env: {}, cwd, now: () => new Date(0), color: false, ask: null });
+const platform = (...args: string[]) => run(args);
 
 describe('migrate', () => {
   test('replaces the file and prints each change', async () => {
@@ -57,7 +49,7 @@ describe('migrate', () => {
     ]);
     expect({ errors, exitCode }).toEqual({ errors: CHANGES, exitCode: 0 });
     expect(read('old.yaml')).toBe(OLD);
-    expect(existsSync(join(cwd, 'new.yaml'))).toBe(false);
+    expect(existsSync(at('new.yaml'))).toBe(false);
   });
 
   test.each([[[]], [['--dry-run']]])('prints a success message for a current manifest, %j', async (flags) => {
@@ -100,7 +92,7 @@ describe('errors, with exit code 1 and nothing written', () => {
       'error: cannot write none/agent.yaml: its directory does not exist\n',
     ],
   ])('%s', async (_what, args, errors) => {
-    mkdirSync(join(cwd, 'directory'));
+    mkdirSync(at('directory'));
     write('broken.yaml', 'apiVersion: [\n');
     write('pod.yaml', 'apiVersion: v1\nkind: Pod\n');
     write('invalid.yaml', OLD.replace('version: 1.0.0', 'version: one'));

@@ -1,5 +1,3 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -8,8 +6,11 @@ import { egressReportOf } from '../../core/egress/report.ts';
 import { misbehavingEgress } from '../../testing/fleet/egress-facts.ts';
 import { aManifest, someFacts } from '../../testing/fleet/facts.ts';
 import type { CliContext } from '../context.ts';
-import { runCommandLine } from '../program.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
 import type { Rendered } from '../rendered.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
+
+const { run } = commandFolder();
 
 const CALL = {
   ...{ id: 1, at: '2026-03-01T12:00:01.000Z', lane: 'openai', method: 'POST', path: '/v1/chat/completions' },
@@ -29,29 +30,25 @@ const ROWS = [
   { kind: 'model', name: 'gpt-5', declared: true, reported: true, observed: true, verdict: 'match' },
 ];
 
-let server: Server;
+const servers = new TestServers();
 let url: string;
 /** Bodies by path; a function is called for each request. */
 let bodies: Record<string, unknown>;
 
 beforeEach(async () => {
   bodies = { '/egress': [CALL], '/explore': { rows: ROWS, egress: { lanes: ['openai'] } } };
-  server = createServer((request, response) => {
+  const port = await servers.http((request, response) => {
     const body = bodies[new URL(request.url ?? '', 'http://sidecar').pathname];
     response
       .writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' })
       .end(JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url = `http://127.0.0.1:${port}`;
 });
-afterEach(() => new Promise((resolve) => server.close(resolve)));
+afterEach(() => servers.close());
 
 const observe = (args: string, context: Partial<CliContext> = {}): Promise<Rendered> =>
-  runCommandLine(['observe', '--url', url, ...args.split(' ').filter(Boolean)], {
-    ...{ env: {}, cwd: '/', now: () => new Date(), color: false, ask: null },
-    ...context,
-  });
+  run(`observe --url ${url} ${args}`, context);
 
 describe('platform observe --once', () => {
   test('prints every row that the sidecar computes, as the heartbeat has it', async () => {

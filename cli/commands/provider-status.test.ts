@@ -1,29 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { writeFileSync } from 'node:fs';
 import { LLM_FIELDS } from '../../llm/settings.ts';
-import { runCommandLine } from '../program.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
 
-let cwd: string;
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'provider-status-'));
-});
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+const { at, run } = commandFolder();
 
 const KEY = 'sk-proj-0123456789';
 const platform = (args: string, env: Record<string, string> = {}, color = false) =>
-  runCommandLine(['provider-status', ...args.split(' ').filter(Boolean)], {
-    ...{ cwd, color, ask: null },
-    env: { PATH: cwd, ...env },
-    now: () => new Date(0),
-  });
+  run(`provider-status ${args}`, { color, env: { PATH: at(), ...env } });
 
 /** Installs a stand-in for Codex that is logged in. */
 const installCodex = () =>
-  writeFileSync(join(cwd, 'codex'), "#!/bin/sh\necho '--json --sandbox --skip-git-repo-check'\n", {
-    mode: 0o755,
-  });
+  writeFileSync(at('codex'), "#!/bin/sh\necho '--json --sandbox --skip-git-repo-check'\n", { mode: 0o755 });
 
 test('without a provider, prints for each one what to do, and exits with 1', async () => {
   expect(await platform('')).toEqual({

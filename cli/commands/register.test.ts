@@ -1,40 +1,28 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { mkdirSync } from 'node:fs';
+import { type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import type { CliContext } from '../context.ts';
-import { runCommandLine } from '../program.ts';
 import type { Rendered } from '../rendered.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
+
+const { at, names, run, write } = commandFolder();
 
 const ADMIN = 'admin-key-that-must-stay-hidden';
 const GRANTED = { agentId: 'agt_1', apiKey: 'aaa.bbb.ccc', expiresAt: '2026-12-21T00:00:00.000Z' };
 
-let cwd: string;
-let server: Server | null = null;
+const servers = new TestServers();
 let requests: { url: string | undefined; admin: unknown; body: unknown }[];
 
 beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'cli-register-'));
-  writeFileSync(join(cwd, 'agent.yaml'), manifestText());
+  write('agent.yaml', manifestText());
   requests = [];
 });
-afterEach(async () => {
-  server?.closeAllConnections();
-  await new Promise((resolve) => (server ? server.close(resolve) : resolve(null)));
-  server = null;
-  rmSync(cwd, { recursive: true, force: true });
-});
-
-async function listening(started: Server): Promise<number> {
-  server = started;
-  await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
-  return (started.address() as AddressInfo).port;
-}
+afterEach(() => servers.close());
 
 /** A server with the same response to every registration. */
 async function respondingWith(status: number, body: unknown = GRANTED): Promise<string> {
@@ -50,18 +38,11 @@ async function respondingWith(status: number, body: unknown = GRANTED): Promise<
       response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body));
     });
   };
-  return `http://127.0.0.1:${await listening(createServer(handler))}`;
+  return `http://127.0.0.1:${await servers.http(handler)}`;
 }
 
 const platform = (args: string, context: Partial<CliContext> = {}): Promise<Rendered> =>
-  runCommandLine(['register', ...args.split(' ').filter(Boolean)], {
-    env: { PLATFORM_ADMIN_KEY: ADMIN },
-    cwd,
-    now: () => new Date('2026-03-01T12:00:00Z'),
-    color: false,
-    ask: null,
-    ...context,
-  });
+  run(`register ${args}`, { env: { PLATFORM_ADMIN_KEY: ADMIN }, ...context });
 
 describe('platform register', () => {
   test('prints the variables to standard output and messages to standard error', async () => {
@@ -126,7 +107,7 @@ describe('platform register', () => {
 
   test('prefers the admin key from a file to the environment', async () => {
     const url = await respondingWith(201);
-    writeFileSync(join(cwd, 'admin'), ' from-file\n');
+    write('admin', ' from-file\n');
     await platform(`--name shop --url ${url} --admin-key-file admin`);
     expect(requests[0]?.admin).toBe('from-file');
   });
@@ -196,14 +177,14 @@ describe('platform register', () => {
       'cannot connect to http://127.0.0.1:9: connection refused',
     ],
   ])('reports %s and registers nothing', async (_name, args, env, reason) => {
-    mkdirSync(join(cwd, 'folder'));
-    writeFileSync(join(cwd, 'empty'), '\n');
+    mkdirSync(at('folder'));
+    write('empty', '\n');
     const { output, errors, exitCode } = await platform(
       `--name shop --url http://127.0.0.1:9 --json ${args}`,
       { env },
     );
     expect([JSON.parse(output), errors, exitCode]).toEqual([{ error: reason }, `error: ${reason}\n`, 1]);
-    expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', 'empty', 'folder']);
+    expect(names()).toEqual(['agent.yaml', 'empty', 'folder']);
   });
 
   test('never replaces the manifest by the key, and registers nothing', async () => {
@@ -217,7 +198,7 @@ describe('platform register', () => {
   });
 
   test('reports the position of manifest problems', async () => {
-    writeFileSync(join(cwd, 'agent.yaml'), manifestText('  tols: []\n'));
+    write('agent.yaml', manifestText('  tols: []\n'));
     expect(await platform('agent.yaml --url http://127.0.0.1:9')).toEqual({
       output: '',
       errors: 'error: agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
@@ -260,7 +241,7 @@ describe('platform register', () => {
     const url = await respondingWith(status, body);
     const { output, errors, exitCode } = await platform(`--name shop --url ${url} --out-file key`);
     expect([output, errors, exitCode]).toEqual(['', `error: ${url} ${reason}\n`, 1]);
-    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+    expect(names()).toEqual(['agent.yaml']);
   });
 
   test('reports a wrong CA, a wrong host name and http instead of https', async () => {
@@ -269,9 +250,10 @@ describe('platform register', () => {
     const leaf = await issueLeaf(ca, ['other.test'], validity);
     const other = await issueCa(validity);
     const started = createTlsServer(leaf, (_request, response) => response.end());
-    const port = await listening(started);
-    writeFileSync(join(cwd, 'ca.pem'), ca.cert);
-    writeFileSync(join(cwd, 'other.pem'), other.cert);
+    await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
+    const { port } = started.address() as AddressInfo;
+    write('ca.pem', ca.cert);
+    write('other.pem', other.cert);
     const failing = async (args: string): Promise<string> =>
       (await platform(`--name shop ${args}`)).errors.replaceAll(String(port), 'PORT').trim();
     expect(await failing(`--url https://127.0.0.1:${port}`)).toBe(

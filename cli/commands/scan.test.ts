@@ -1,15 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
@@ -17,7 +6,9 @@ import { responds, startLlmVendor, streams, type LlmVendor } from '../../testing
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { TestServers } from '../../testing/http/sockets.ts';
 import type { CliContext } from '../context.ts';
-import { runCommandLine } from '../program.ts';
+import { commandFolder } from '../../testing/cli/command-folder.ts';
+
+const { at, names, read, run, write } = commandFolder();
 
 const CODE = `import os
 from langchain_openai import ChatOpenAI
@@ -37,24 +28,11 @@ def undecorated(number):
     return number
 `;
 
-let cwd: string;
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'scan-command-'));
-  write('shop/main.py', CODE);
-});
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+beforeEach(() => write('shop/main.py', CODE));
 
-function write(path: string, text: string): void {
-  mkdirSync(dirname(join(cwd, path)), { recursive: true });
-  writeFileSync(join(cwd, path), text);
-}
-const read = (path: string): string => readFileSync(join(cwd, path), 'utf8');
-const files = (): string[] => readdirSync(join(cwd, 'shop')).sort();
+const files = (): string[] => names('shop');
 const platform = (args: string, context: Partial<CliContext> = {}) =>
-  runCommandLine(['scan', ...args.split(' ')], {
-    ...{ cwd, color: false, ask: null, env: { PATH: '' }, now: () => new Date(0) },
-    ...context,
-  });
+  run(`scan ${args}`, { env: { PATH: '' }, ...context });
 
 function manifestIn(path: string): Manifest {
   const parsed = parseManifest(read(path));
@@ -143,8 +121,8 @@ describe('the file', () => {
   ])('is not written through a symbolic link: %j', async (flags, link) => {
     write('elsewhere.yaml', 'mine');
     write('shop/agent.yaml', 'mine');
-    rmSync(join(cwd, 'shop', link), { force: true });
-    symlinkSync('../elsewhere.yaml', join(cwd, 'shop', link));
+    rmSync(at(`shop/${link}`), { force: true });
+    symlinkSync('../elsewhere.yaml', at(`shop/${link}`));
     expect(await platform(`--dir shop --no-llm ${flags}`.trim())).toEqual({
       output: '',
       errors: `error: shop/${link} is a symbolic link; use --output to name the file to write\n`,
@@ -170,7 +148,7 @@ describe('errors, with exit code 1 and nothing written', () => {
     ['--dir shop --no-llm --out none/x.yaml', 'cannot write none/x.yaml: its directory does not exist'],
     ['--dir shop --no-llm --out empty', 'cannot write empty: it is a directory'],
   ])('%s', async (args, message) => {
-    mkdirSync(join(cwd, 'empty'));
+    mkdirSync(at('empty'));
     expect(await platform(args)).toEqual({ output: '', errors: `error: ${message}\n`, exitCode: 1 });
     expect(files()).toEqual(['main.py']);
   });
@@ -281,7 +259,7 @@ describe('with an LLM', () => {
       errors: `error: openai-compatible: ${reason}; nothing was written. --no-llm writes only what was found in the code\n`,
       exitCode: 1,
     });
-    expect(existsSync(join(cwd, 'shop/agent.yaml'))).toBe(false);
+    expect(existsSync(at('shop/agent.yaml'))).toBe(false);
   });
 
   test('a vendor that rejects the key writes nothing', async () => {
@@ -299,7 +277,7 @@ describe('with an LLM', () => {
   });
 
   test('an existing file is rejected before a request is made', async () => {
-    mkdirSync(join(cwd, 'out'));
+    mkdirSync(at('out'));
     await scan('--dir shop --out out');
     expect(vendor.requests).toEqual([]);
   });

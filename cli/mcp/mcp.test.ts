@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,6 +15,7 @@ import { openRoots } from './manifest-files.ts';
 import { RULES_URI, SCHEMA_URI } from './resources.ts';
 import { LIMITS } from './result.ts';
 import { createMcpServer } from './server.ts';
+import { TestServers } from '../../testing/http/sockets.ts';
 
 const READ_TOOLS = [
   'list_agents',
@@ -35,7 +35,7 @@ let servers: AgentServers;
 let cwd: string;
 let outside: string;
 let client: McpTestClient;
-let custom: Server | null = null;
+const custom = new TestServers();
 
 beforeAll(async () => {
   servers = await startAgentServers();
@@ -69,9 +69,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await client.close();
-  custom?.closeAllConnections();
-  await new Promise((resolve) => (custom === null ? resolve(null) : custom.close(resolve)));
-  custom = null;
+  await custom.close();
   rmSync(join(cwd, '..'), { recursive: true, force: true });
 });
 
@@ -106,11 +104,8 @@ const operatorMode = () => ({
 });
 
 /** Starts a server that a test controls, and returns its URL. */
-async function serve(handler: RequestListener): Promise<string> {
-  custom = createServer(handler);
-  await new Promise<void>((resolve) => custom?.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(custom.address() as AddressInfo).port}`;
-}
+const serve = async (handler: RequestListener): Promise<string> =>
+  `http://127.0.0.1:${await custom.http(handler)}`;
 
 const respondingWith = (value: unknown, status = 200): RequestListener => {
   return (_request, response) =>
@@ -436,7 +431,10 @@ describe('text from agents', () => {
 
   test('is bounded: long texts are cut, and long lists are shortened and counted', async () => {
     const long = Array.from({ length: 600 }, (_, index) => issue(`${index} ${'x'.repeat(10_000)}`));
-    const sidecarUrl = await serve(respondingWith(gapOf(...long.slice(0, 300))));
+    const issues = [long.slice(0, 300), long];
+    const sidecarUrl = await serve((request, response) =>
+      respondingWith(gapOf(...(issues.shift() ?? [])))(request, response),
+    );
     await connect();
     const result = await client.result<{ issues: { description: string }[]; omitted: string[] }>('get_gap', {
       sidecarUrl,
@@ -444,7 +442,6 @@ describe('text from agents', () => {
     expect(JSON.stringify(result).length).toBeLessThanOrEqual(LIMITS.result);
     expect(result.issues[0]?.description).toHaveLength(LIMITS.text);
     expect(result.omitted).toEqual([`issues: ${300 - result.issues.length} of 300 entries`]);
-    custom?.removeAllListeners('request').on('request', respondingWith(gapOf(...long)));
     expect(await client.failure('get_gap', { sidecarUrl })).toMatch(/no complete response .*4 MiB/);
   });
 
