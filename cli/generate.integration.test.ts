@@ -117,16 +117,6 @@ describe('the built command', () => {
     expect(files('helm/templates')).toContain('_helpers.tpl');
     expect(files('.')).toContain('.env.platform');
   });
-
-  test.each([
-    [[], 'error: pass --framework for a project, or --deploy for deployment files\n'],
-    [['--deploy', 'docker'], 'Allowed choices are k8s, helm.'],
-    [['--framework', 'rails'], 'Allowed choices are langgraph, crewai, mastra, autogen.'],
-  ])('exits with 1 for %j', async (options, message) => {
-    const { output, errors, exitCode } = await platform('generate', 'full/agent.yaml', ...options);
-    expect({ output, exitCode }).toEqual({ output: '', exitCode: 1 });
-    expect(errors).toContain(message);
-  });
 });
 
 (whyNoControlPlane() ? describe.skip : describe)('with the binaries of the test cluster', () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
@@ -83,20 +83,13 @@ describe('platform register with a control plane', () => {
     expect(JSON.parse(output)).toMatchObject({ agentName: 'gappy', isNew: true });
   });
 
-  test('reports a wrong admin key, and a control plane without an admin key', async () => {
-    const url = await startControlPlane('strict', { PLATFORM_ADMIN_KEY: 'another-admin-key' });
-    expect(await register(['--name', 'shop', '--url', url, '--out-file', 'no.key'])).toEqual({
-      output: '',
-      errors: `error: ${url} rejected the admin key (403: X-Admin-Key is wrong); it differs from the PLATFORM_ADMIN_KEY of this control plane\n`,
-      exitCode: 1,
-    });
+  test('reports a control plane without an admin key', async () => {
     const open = await startControlPlane('none', {});
     expect(await register(['--name', 'shop', '--url', open])).toEqual({
       output: '',
       errors: `error: ${open} did not register the agent (503: admin routes are disabled: PLATFORM_ADMIN_KEY is not set on the control plane)\n`,
       exitCode: 1,
     });
-    expect(existsSync(join(rig.folder, 'no.key'))).toBe(false);
   });
 
   test('over TLS trusts only the CA from --ca', async () => {

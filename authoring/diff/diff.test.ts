@@ -198,6 +198,19 @@ describe('rows of the table', () => {
     );
   });
 
+  test('the severities of the contract', () => {
+    const severities = Object.fromEntries(DRIFT_RULES.map(({ code, severity }) => [code, severity]));
+    expect(severities).toMatchObject({
+      'guardrail-removed': 'HIGH',
+      'key-reference-removed': 'HIGH',
+      'model-changed': 'MEDIUM',
+      'model-provider-changed': 'MEDIUM',
+      'evaluation-removed': 'MEDIUM',
+      'tool-added': 'LOW',
+      'observability-removed': 'LOW',
+    });
+  });
+
   test.each([
     ['HIGH', -15, -10],
     ['MEDIUM', -8, -5],
