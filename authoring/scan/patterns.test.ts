@@ -5,6 +5,7 @@ import { collect, PATTERNS, type Patterns } from './collect.ts';
 import type { Discovery } from './discovery.ts';
 import type { Language } from './syntax.ts';
 
+/** Code, in which `module::name` imports the name, and what is found in it. */
 type Sample = readonly [code: string, ...found: string[]];
 
 const PATHS: Readonly<Record<Language, string>> = { python: 'agent/main.py', javascript: 'src/main.ts' };
@@ -50,11 +51,8 @@ const MODELS_PYTHON: readonly Sample[] = [
     'from openai import AzureOpenAI\nc = AzureOpenAI()\nc.chat.completions.create(model="prod")',
     'model azure prod',
   ],
-  [
-    'from groq import Groq\nGroq().chat.completions.create(model="llama-3.3-70b")',
-    'model groq llama-3.3-70b',
-  ],
-  ['from together import Together\nTogether().chat.completions.create(model="m/x")', 'model together m/x'],
+  ['groq::Groq().chat.completions.create(model="llama-3.3-70b")', 'model groq llama-3.3-70b'],
+  ['together::Together().chat.completions.create(model="m/x")', 'model together m/x'],
   [
     'import anthropic\nclient = anthropic.Anthropic()\nclient.messages.create(model="claude-x", max_tokens=5)',
     'model anthropic claude-x',
@@ -67,91 +65,52 @@ const MODELS_PYTHON: readonly Sample[] = [
     'import google.generativeai as genai\ngenai.GenerativeModel("gemini-2.5-pro")',
     'model google gemini-2.5-pro',
   ],
-  [
-    'from mistralai import Mistral\nMistral().chat.complete(model="mistral-small")',
-    'model mistral mistral-small',
-  ],
+  ['mistralai::Mistral().chat.complete(model="mistral-small")', 'model mistral mistral-small'],
   ['import cohere\ncohere.ClientV2().chat(model="command-a")', 'model cohere command-a'],
   ['import ollama\nollama.chat(model="llama3")', 'model ollama llama3'],
   [
     'import boto3\nboto3.client("bedrock-runtime").converse(modelId="amazon.nova")',
     'model bedrock amazon.nova',
   ],
+  ['litellm::completion(model="anthropic/claude-x", messages=[])', 'model anthropic claude-x'],
+  ['langchain_openai::ChatOpenAI(model="gpt-4o", temperature=0.5)', 'model openai gpt-4o'],
+  ['langchain_openai::AzureChatOpenAI(azure_deployment="prod")', 'model azure prod'],
+  ['langchain_anthropic::ChatAnthropic(model_name="claude-x")', 'model anthropic claude-x'],
+  ['langchain_google_genai::ChatGoogleGenerativeAI(model="gemini-x")', 'model google gemini-x'],
+  ['langchain_google_vertexai::ChatVertexAI(model="gemini-x")', 'model vertex gemini-x'],
+  ['langchain_mistralai::ChatMistralAI(model="m")', 'model mistral m'],
+  ['langchain_groq::ChatGroq(model="m")', 'model groq m'],
+  ['langchain_cohere::ChatCohere(model="m")', 'model cohere m'],
+  ['langchain_ollama::ChatOllama(model="m")', 'model ollama m'],
+  ['langchain_aws::ChatBedrockConverse(model="m")', 'model bedrock m'],
+  ['langchain_deepseek::ChatDeepSeek(model="m")', 'model deepseek m'],
+  ['langchain_xai::ChatXAI(model="m")', 'model xai m'],
+  ['langchain_together::ChatTogether(model="m")', 'model together m'],
+  ['langchain.chat_models::init_chat_model("openai:gpt-4o")', 'model openai gpt-4o'],
+  ['langchain.agents::create_agent(model="claude-x", tools=[])', 'model anthropic claude-x'],
+  ['langgraph.prebuilt::create_react_agent("openai:gpt-4o", [])', 'model openai gpt-4o'],
+  ['crewai::LLM(model="gemini/gemini-x")', 'model google gemini-x'],
+  ['crewai::Agent(role="r", llm="gpt-4o")', 'model openai gpt-4o'],
+  ['pydantic_ai::Agent("google-gla:gemini-x")', 'model google gemini-x'],
+  ['agents::Agent(name="a", model="gpt-4o")', 'model openai gpt-4o'],
   [
-    'from litellm import completion\ncompletion(model="anthropic/claude-x", messages=[])',
+    'agents.extensions.models.litellm_model::LitellmModel(model="anthropic/claude-x")',
     'model anthropic claude-x',
   ],
-  [
-    'from langchain_openai import ChatOpenAI\nChatOpenAI(model="gpt-4o", temperature=0.5)',
-    'model openai gpt-4o',
-  ],
-  [
-    'from langchain_openai import AzureChatOpenAI\nAzureChatOpenAI(azure_deployment="prod")',
-    'model azure prod',
-  ],
-  [
-    'from langchain_anthropic import ChatAnthropic\nChatAnthropic(model_name="claude-x")',
-    'model anthropic claude-x',
-  ],
-  [
-    'from langchain_google_genai import ChatGoogleGenerativeAI\nChatGoogleGenerativeAI(model="gemini-x")',
-    'model google gemini-x',
-  ],
-  [
-    'from langchain_google_vertexai import ChatVertexAI\nChatVertexAI(model="gemini-x")',
-    'model vertex gemini-x',
-  ],
-  ['from langchain_mistralai import ChatMistralAI\nChatMistralAI(model="m")', 'model mistral m'],
-  ['from langchain_groq import ChatGroq\nChatGroq(model="m")', 'model groq m'],
-  ['from langchain_cohere import ChatCohere\nChatCohere(model="m")', 'model cohere m'],
-  ['from langchain_ollama import ChatOllama\nChatOllama(model="m")', 'model ollama m'],
-  ['from langchain_aws import ChatBedrockConverse\nChatBedrockConverse(model="m")', 'model bedrock m'],
-  ['from langchain_deepseek import ChatDeepSeek\nChatDeepSeek(model="m")', 'model deepseek m'],
-  ['from langchain_xai import ChatXAI\nChatXAI(model="m")', 'model xai m'],
-  ['from langchain_together import ChatTogether\nChatTogether(model="m")', 'model together m'],
-  [
-    'from langchain.chat_models import init_chat_model\ninit_chat_model("openai:gpt-4o")',
-    'model openai gpt-4o',
-  ],
-  [
-    'from langchain.agents import create_agent\ncreate_agent(model="claude-x", tools=[])',
-    'model anthropic claude-x',
-  ],
-  [
-    'from langgraph.prebuilt import create_react_agent\ncreate_react_agent("openai:gpt-4o", [])',
-    'model openai gpt-4o',
-  ],
-  ['from crewai import LLM\nLLM(model="gemini/gemini-x")', 'model google gemini-x'],
-  ['from crewai import Agent\nAgent(role="r", llm="gpt-4o")', 'model openai gpt-4o'],
-  ['from pydantic_ai import Agent\nAgent("google-gla:gemini-x")', 'model google gemini-x'],
-  ['from agents import Agent\nAgent(name="a", model="gpt-4o")', 'model openai gpt-4o'],
-  [
-    'from agents.extensions.models.litellm_model import LitellmModel\nLitellmModel(model="anthropic/claude-x")',
-    'model anthropic claude-x',
-  ],
-  ['from google.adk.agents import Agent\nAgent(name="a", model="gemini-x")', 'model google gemini-x'],
-  ['from google.adk.models.lite_llm import LiteLlm\nLiteLlm(model="openai/gpt-4o")', 'model openai gpt-4o'],
-  ['from smolagents import LiteLLMModel\nLiteLLMModel(model_id="openai/gpt-4o")', 'model openai gpt-4o'],
+  ['google.adk.agents::Agent(name="a", model="gemini-x")', 'model google gemini-x'],
+  ['google.adk.models.lite_llm::LiteLlm(model="openai/gpt-4o")', 'model openai gpt-4o'],
+  ['smolagents::LiteLLMModel(model_id="openai/gpt-4o")', 'model openai gpt-4o'],
   ['import dspy\ndspy.LM("openai/gpt-4o")', 'model openai gpt-4o'],
   [
-    'from semantic_kernel.connectors.ai.open_ai import OpenAIChatCompletion\nOpenAIChatCompletion(ai_model_id="gpt-4o")',
+    'semantic_kernel.connectors.ai.open_ai::OpenAIChatCompletion(ai_model_id="gpt-4o")',
     'model openai gpt-4o',
   ],
-  [
-    'from autogen_ext.models.openai import OpenAIChatCompletionClient\nOpenAIChatCompletionClient(model="gpt-4o")',
-    'model openai gpt-4o',
-  ],
-  [
-    'from pydantic_ai.models.anthropic import AnthropicModel\nAnthropicModel("claude-x")',
-    'model anthropic claude-x',
-  ],
-  ['from llama_index.llms.openai import OpenAI\nOpenAI(model="gpt-4o")', 'model openai gpt-4o'],
-  ['from agno.models.anthropic import Claude\nClaude(id="claude-x")', 'model anthropic claude-x'],
-  ['from smolagents import OpenAIServerModel\nOpenAIServerModel(model_id="gpt-4o")', 'model openai gpt-4o'],
-  [
-    'from haystack.components.generators.chat import OpenAIChatGenerator\nOpenAIChatGenerator(model="gpt-4o")',
-    'model openai gpt-4o',
-  ],
+  ['autogen_ext.models.openai::OpenAIChatCompletionClient(model="gpt-4o")', 'model openai gpt-4o'],
+  ['pydantic_ai.models.anthropic::AnthropicModel("claude-x")', 'model anthropic claude-x'],
+  ['llama_index.llms.openai::OpenAI(model="gpt-4o")', 'model openai gpt-4o'],
+  ['agno.models.anthropic::Claude(id="claude-x")', 'model anthropic claude-x'],
+  ['smolagents::OpenAIServerModel(model_id="gpt-4o")', 'model openai gpt-4o'],
+  ['haystack.components.generators.chat::OpenAIChatGenerator(model="gpt-4o")', 'model openai gpt-4o'],
 ];
 
 const MODELS_SCRIPT: readonly Sample[] = [
@@ -169,64 +128,37 @@ const MODELS_SCRIPT: readonly Sample[] = [
     'model anthropic claude-x',
   ],
   [
-    "import { GoogleGenAI } from '@google/genai';\nnew GoogleGenAI({}).models.generateContent({ model: 'gemini-x' });",
+    "@google/genai::new GoogleGenAI({}).models.generateContent({ model: 'gemini-x' });",
     'model google gemini-x',
   ],
   [
-    "import { GoogleGenerativeAI } from '@google/generative-ai';\nnew GoogleGenerativeAI(k).getGenerativeModel({ model: 'gemini-x' });",
+    "@google/generative-ai::new GoogleGenerativeAI(k).getGenerativeModel({ model: 'gemini-x' });",
     'model google gemini-x',
   ],
-  [
-    "import { ConverseCommand } from '@aws-sdk/client-bedrock-runtime';\nnew ConverseCommand({ modelId: 'm' });",
-    'model bedrock m',
-  ],
-  [
-    "import { ChatOpenAI } from '@langchain/openai';\nnew ChatOpenAI({ model: 'gpt-4o' });",
-    'model openai gpt-4o',
-  ],
-  [
-    "import { initChatModel } from 'langchain';\ninitChatModel('anthropic:claude-x');",
-    'model anthropic claude-x',
-  ],
-  [
-    "import { createAgent } from 'langchain';\ncreateAgent({ model: 'openai:gpt-4o', tools: [] });",
-    'model openai gpt-4o',
-  ],
-  [
-    "import { Agent } from '@openai/agents';\nnew Agent<Context>({ name: 'a', model: 'gpt-4o' });",
-    'model openai gpt-4o',
-  ],
-  [
-    "import { OpenAIChatCompletionsModel } from '@openai/agents';\nnew OpenAIChatCompletionsModel(client, 'gpt-4o');",
-    'model openai gpt-4o',
-  ],
-  [
-    "import { generateText } from 'ai';\ngenerateText({ model: 'anthropic/claude-x', prompt });",
-    'model anthropic claude-x',
-  ],
-  [
-    "import { Agent } from '@mastra/core/agent';\nnew Agent({ name: 'a', model: 'openai/gpt-4o' });",
-    'model openai gpt-4o',
-  ],
+  ["@aws-sdk/client-bedrock-runtime::new ConverseCommand({ modelId: 'm' });", 'model bedrock m'],
+  ["@langchain/openai::new ChatOpenAI({ model: 'gpt-4o' });", 'model openai gpt-4o'],
+  ["langchain::initChatModel('anthropic:claude-x');", 'model anthropic claude-x'],
+  ["langchain::createAgent({ model: 'openai:gpt-4o', tools: [] });", 'model openai gpt-4o'],
+  ["@openai/agents::new Agent<Context>({ name: 'a', model: 'gpt-4o' });", 'model openai gpt-4o'],
+  ["@openai/agents::new OpenAIChatCompletionsModel(client, 'gpt-4o');", 'model openai gpt-4o'],
+  ["ai::generateText({ model: 'anthropic/claude-x', prompt });", 'model anthropic claude-x'],
+  ["@mastra/core/agent::new Agent({ name: 'a', model: 'openai/gpt-4o' });", 'model openai gpt-4o'],
   [
     "import { createOpenAI } from '@ai-sdk/openai';\nconst openai = createOpenAI({ apiKey });\nopenai.chat('gpt-4o');",
     'model openai gpt-4o',
   ],
-  ["import { bedrock } from '@ai-sdk/amazon-bedrock';\nbedrock('m');", 'model bedrock m'],
-  ["import { openai } from '@llamaindex/openai';\nopenai({ model: 'gpt-4o' });", 'model openai gpt-4o'],
+  ["@ai-sdk/amazon-bedrock::bedrock('m');", 'model bedrock m'],
+  ["@llamaindex/openai::openai({ model: 'gpt-4o' });", 'model openai gpt-4o'],
 ];
 
 const TOOLS_PYTHON: readonly Sample[] = [
   [
-    'from langchain_core.tools import tool\n@tool\ndef search(q: str) -> str:\n    """Finds it.\n\n    More."""',
+    'langchain_core.tools::@tool\ndef search(q: str) -> str:\n    """Finds it.\n\n    More."""',
     'tool search: Finds it.',
   ],
-  ['from crewai.tools import tool\n@tool("Web search")\ndef search(q): pass', 'tool Web search'],
-  ['from smolagents import tool\n@tool\ndef search(q): pass', 'tool search'],
-  [
-    'from agents import function_tool\n@function_tool(name_override="find")\nasync def search(q): pass',
-    'tool find',
-  ],
+  ['crewai.tools::@tool("Web search")\ndef search(q): pass', 'tool Web search'],
+  ['smolagents::@tool\ndef search(q): pass', 'tool search'],
+  ['agents::@function_tool(name_override="find")\nasync def search(q): pass', 'tool find'],
   [
     'from pydantic_ai import Agent\nagent = Agent(deps_type=str)\n@agent.tool_plain\ndef search(q): pass',
     'tool search',
@@ -243,19 +175,16 @@ const TOOLS_PYTHON: readonly Sample[] = [
     'from semantic_kernel.functions import kernel_function\nclass P:\n    @kernel_function(name="find", description="Finds")\n    def search(self): pass',
     'tool find: Finds',
   ],
-  ['from agno.tools import tool\n@tool\ndef search(q): pass', 'tool search'],
-  ['from strands import tool\n@tool\ndef search(q): pass', 'tool search'],
-  ['from anthropic import beta_tool\n@beta_tool\ndef search(q): pass', 'tool search'],
-  [
-    'from claude_agent_sdk import tool\n@tool("find", "Finds", {})\nasync def search(args): pass',
-    'tool find: Finds',
-  ],
+  ['agno.tools::@tool\ndef search(q): pass', 'tool search'],
+  ['strands::@tool\ndef search(q): pass', 'tool search'],
+  ['anthropic::@beta_tool\ndef search(q): pass', 'tool search'],
+  ['claude_agent_sdk::@tool("find", "Finds", {})\nasync def search(args): pass', 'tool find: Finds'],
   [
     'from langchain_core.tools import StructuredTool\ndef search(q):\n    "Finds it."\nStructuredTool.from_function(func=search)',
     'tool search: Finds it.',
   ],
   [
-    'from llama_index.core.tools import FunctionTool\nFunctionTool.from_defaults(fn=search, name="find", description="Finds")',
+    'llama_index.core.tools::FunctionTool.from_defaults(fn=search, name="find", description="Finds")',
     'tool find: Finds',
   ],
   [
@@ -267,21 +196,18 @@ const TOOLS_PYTHON: readonly Sample[] = [
     'import mcp.types as types\ntypes.Tool(name="find", description="Finds", inputSchema={})',
     'tool find: Finds',
   ],
-  ['from agents import WebSearchTool\nWebSearchTool()', 'tool web_search'],
-  ['from agents import FileSearchTool\nFileSearchTool(vector_store_ids=[])', 'tool file_search'],
-  ['from agents import CodeInterpreterTool\nCodeInterpreterTool()', 'tool code_interpreter'],
-  ['from agents import ComputerTool\nComputerTool(c)', 'tool computer_use'],
-  ['from langchain_tavily import TavilySearch\nTavilySearch(max_results=2)', 'tool tavily_search'],
-  [
-    'from langchain_community.tools import DuckDuckGoSearchRun\nDuckDuckGoSearchRun()',
-    'tool duckduckgo_search',
-  ],
-  ['from langchain_experimental.tools import PythonREPLTool\nPythonREPLTool()', 'tool Python_REPL'],
-  ['from crewai_tools import SerperDevTool\nSerperDevTool()', 'tool search_the_internet_with_serper'],
-  ['from crewai_tools import ScrapeWebsiteTool\nScrapeWebsiteTool()', 'tool read_website_content'],
-  ['from crewai_tools import FileReadTool\nFileReadTool()', 'tool read_a_files_content'],
-  ['from smolagents import WebSearchTool\nWebSearchTool()', 'tool web_search'],
-  ['from smolagents import PythonInterpreterTool\nPythonInterpreterTool()', 'tool python_interpreter'],
+  ['agents::WebSearchTool()', 'tool web_search'],
+  ['agents::FileSearchTool(vector_store_ids=[])', 'tool file_search'],
+  ['agents::CodeInterpreterTool()', 'tool code_interpreter'],
+  ['agents::ComputerTool(c)', 'tool computer_use'],
+  ['langchain_tavily::TavilySearch(max_results=2)', 'tool tavily_search'],
+  ['langchain_community.tools::DuckDuckGoSearchRun()', 'tool duckduckgo_search'],
+  ['langchain_experimental.tools::PythonREPLTool()', 'tool Python_REPL'],
+  ['crewai_tools::SerperDevTool()', 'tool search_the_internet_with_serper'],
+  ['crewai_tools::ScrapeWebsiteTool()', 'tool read_website_content'],
+  ['crewai_tools::FileReadTool()', 'tool read_a_files_content'],
+  ['smolagents::WebSearchTool()', 'tool web_search'],
+  ['smolagents::PythonInterpreterTool()', 'tool python_interpreter'],
   [
     'from autogen_agentchat.agents import AssistantAgent\ndef search(q): pass\nAssistantAgent("a", client, tools=[search])',
     'tool search',
@@ -330,36 +256,18 @@ const TOOLS_SCRIPT: readonly Sample[] = [
     "import { tool } from '@langchain/core/tools';\nconst t = tool(async () => 1, { name: 'find', description: 'Finds' });",
     'tool find: Finds',
   ],
-  [
-    "import { DynamicStructuredTool } from '@langchain/core/tools';\nnew DynamicStructuredTool({ name: 'find' });",
-    'tool find',
-  ],
-  ["import { tool } from 'llamaindex';\ntool({ name: 'find', execute });", 'tool find'],
-  [
-    "import { tool } from '@openai/agents';\ntool({ name: 'find', description: 'Finds', execute });",
-    'tool find: Finds',
-  ],
-  [
-    "import { zodFunction } from 'openai/helpers/zod';\nzodFunction({ name: 'find', parameters });",
-    'tool find',
-  ],
+  ["@langchain/core/tools::new DynamicStructuredTool({ name: 'find' });", 'tool find'],
+  ["llamaindex::tool({ name: 'find', execute });", 'tool find'],
+  ["@openai/agents::tool({ name: 'find', description: 'Finds', execute });", 'tool find: Finds'],
+  ["openai/helpers/zod::zodFunction({ name: 'find', parameters });", 'tool find'],
   [
     "import { tool } from 'ai';\nexport const find = tool({ description: 'Finds' });\nconst all = { 'other-one': tool({}) };",
     'tool find: Finds',
     'tool other-one',
   ],
-  [
-    "import { createTool } from '@mastra/core/tools';\ncreateTool({ id: 'find', description: 'Finds' });",
-    'tool find: Finds',
-  ],
-  [
-    "import { betaZodTool } from '@anthropic-ai/sdk/helpers/beta/zod';\nbetaZodTool({ name: 'find' });",
-    'tool find',
-  ],
-  [
-    "import { tool } from '@anthropic-ai/claude-agent-sdk';\ntool('find', 'Finds', {}, run);",
-    'tool find: Finds',
-  ],
+  ["@mastra/core/tools::createTool({ id: 'find', description: 'Finds' });", 'tool find: Finds'],
+  ["@anthropic-ai/sdk/helpers/beta/zod::betaZodTool({ name: 'find' });", 'tool find'],
+  ["@anthropic-ai/claude-agent-sdk::tool('find', 'Finds', {}, run);", 'tool find: Finds'],
   [
     "import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';\nconst s = new McpServer({});\ns.registerTool('find', { description: 'Finds' }, run);",
     'tool find: Finds',
@@ -375,37 +283,19 @@ const TOOLS_SCRIPT: readonly Sample[] = [
 ];
 
 const MCP_PYTHON: readonly Sample[] = [
+  ['mcp::StdioServerParameters(command="npx", args=["-y", "x"])', 'mcp null stdio npx -y x'],
+  ['mcp.client.sse::sse_client("http://a/x")', 'mcp null sse http://a/x'],
+  ['mcp.client.streamable_http::streamablehttp_client(url="http://a/x")', 'mcp null http http://a/x'],
+  ['fastmcp::Client("http://a/mcp")', 'mcp null http http://a/mcp'],
+  ['fastmcp::Client({"mcpServers": {"a": {"url": "http://a"}}})', 'mcp a http http://a'],
+  ['agents.mcp::MCPServerSse(name="a", params={"url": "http://a"})', 'mcp a sse http://a'],
+  ['agents::HostedMCPTool(tool_config={"server_label": "a", "url": "http://a"})', 'mcp null http http://a'],
+  ['pydantic_ai.mcp::MCPServerStdio("uvx", args=["x"])', 'mcp null stdio uvx x'],
+  ['crewai.mcp::MCPServerHTTP(url="http://a")', 'mcp null http http://a'],
+  ['crewai_tools::MCPServerAdapter({"url": "http://a"})', 'mcp null http http://a'],
+  ['autogen_ext.tools.mcp::StdioServerParams(command="uvx")', 'mcp null stdio uvx'],
   [
-    'from mcp import StdioServerParameters\nStdioServerParameters(command="npx", args=["-y", "x"])',
-    'mcp null stdio npx -y x',
-  ],
-  ['from mcp.client.sse import sse_client\nsse_client("http://a/x")', 'mcp null sse http://a/x'],
-  [
-    'from mcp.client.streamable_http import streamablehttp_client\nstreamablehttp_client(url="http://a/x")',
-    'mcp null http http://a/x',
-  ],
-  ['from fastmcp import Client\nClient("http://a/mcp")', 'mcp null http http://a/mcp'],
-  ['from fastmcp import Client\nClient({"mcpServers": {"a": {"url": "http://a"}}})', 'mcp a http http://a'],
-  [
-    'from agents.mcp import MCPServerSse\nMCPServerSse(name="a", params={"url": "http://a"})',
-    'mcp a sse http://a',
-  ],
-  [
-    'from agents import HostedMCPTool\nHostedMCPTool(tool_config={"server_label": "a", "url": "http://a"})',
-    'mcp null http http://a',
-  ],
-  ['from pydantic_ai.mcp import MCPServerStdio\nMCPServerStdio("uvx", args=["x"])', 'mcp null stdio uvx x'],
-  ['from crewai.mcp import MCPServerHTTP\nMCPServerHTTP(url="http://a")', 'mcp null http http://a'],
-  [
-    'from crewai_tools import MCPServerAdapter\nMCPServerAdapter({"url": "http://a"})',
-    'mcp null http http://a',
-  ],
-  [
-    'from autogen_ext.tools.mcp import StdioServerParams\nStdioServerParams(command="uvx")',
-    'mcp null stdio uvx',
-  ],
-  [
-    'from langchain_mcp_adapters.client import MultiServerMCPClient\nMultiServerMCPClient({"a": {"url": "http://a/sse"}})',
+    'langchain_mcp_adapters.client::MultiServerMCPClient({"a": {"url": "http://a/sse"}})',
     'mcp a sse http://a/sse',
   ],
   ['TOOLS = [{"type": "mcp", "server_label": "a", "server_url": "http://a"}]', 'mcp a http http://a'],
@@ -417,91 +307,55 @@ const MCP_PYTHON: readonly Sample[] = [
 
 const MCP_SCRIPT: readonly Sample[] = [
   [
-    "import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';\nnew StdioClientTransport({ command: 'node', args: ['a.js'] });",
+    "@modelcontextprotocol/sdk/client/stdio.js::new StdioClientTransport({ command: 'node', args: ['a.js'] });",
     'mcp null stdio node a.js',
   ],
   [
-    "import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';\nnew StreamableHTTPClientTransport(new URL('http://a'));",
+    "@modelcontextprotocol/sdk/client/streamableHttp.js::new StreamableHTTPClientTransport(new URL('http://a'));",
     'mcp null http http://a',
   ],
   [
-    "import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';\nnew SSEClientTransport(new URL('http://a'));",
+    "@modelcontextprotocol/sdk/client/sse.js::new SSEClientTransport(new URL('http://a'));",
     'mcp null sse http://a',
   ],
-  [
-    "import { MCPServerStdio } from '@openai/agents';\nnew MCPServerStdio({ name: 'a', fullCommand: 'npx -y b' });",
-    'mcp a stdio npx -y b',
-  ],
-  [
-    "import { hostedMcpTool } from '@openai/agents';\nhostedMcpTool({ serverLabel: 'a', serverUrl: 'http://a' });",
-    'mcp a http http://a',
-  ],
-  [
-    "import { MCPClient } from '@mastra/mcp';\nnew MCPClient({ servers: { a: { url: new URL('http://a') } } });",
-    'mcp a http http://a',
-  ],
-  [
-    "import { createMCPClient } from '@ai-sdk/mcp';\ncreateMCPClient({ transport: { type: 'sse', url: 'http://a' } });",
-    'mcp null sse http://a',
-  ],
+  ["@openai/agents::new MCPServerStdio({ name: 'a', fullCommand: 'npx -y b' });", 'mcp a stdio npx -y b'],
+  ["@openai/agents::hostedMcpTool({ serverLabel: 'a', serverUrl: 'http://a' });", 'mcp a http http://a'],
+  ["@mastra/mcp::new MCPClient({ servers: { a: { url: new URL('http://a') } } });", 'mcp a http http://a'],
+  ["@ai-sdk/mcp::createMCPClient({ transport: { type: 'sse', url: 'http://a' } });", 'mcp null sse http://a'],
 ];
 
 const GUARDRAILS_PYTHON: readonly Sample[] = [
-  ['from guardrails.hub import DetectPII\nDetectPII()', 'guardrail input pii-detector'],
-  ['from guardrails.hub import ToxicLanguage\nToxicLanguage()', 'guardrail output toxicity-filter'],
-  ['from guardrails.hub import RestrictToTopic\nRestrictToTopic()', 'guardrail input topic-filter'],
-  ['from guardrails.hub import DetectJailbreak\nDetectJailbreak()', 'guardrail input prompt-injection'],
-  ['from guardrails.hub import ProvenanceLLM\nProvenanceLLM()', 'guardrail output hallucination-detector'],
-  ['from llm_guard.input_scanners import Anonymize\nAnonymize(v)', 'guardrail input pii-detector'],
-  [
-    'from llm_guard.input_scanners import PromptInjection\nPromptInjection()',
-    'guardrail input prompt-injection',
-  ],
-  ['from llm_guard.input_scanners import Toxicity\nToxicity()', 'guardrail input toxicity-filter'],
-  ['from llm_guard.input_scanners import BanTopics\nBanTopics()', 'guardrail input topic-filter'],
-  ['from llm_guard.output_scanners import Sensitive\nSensitive()', 'guardrail output pii-detector'],
-  ['from llm_guard.output_scanners import Toxicity\nToxicity()', 'guardrail output toxicity-filter'],
-  ['from llm_guard.output_scanners import BanTopics\nBanTopics()', 'guardrail output topic-filter'],
-  [
-    'from llm_guard.output_scanners import FactualConsistency\nFactualConsistency()',
-    'guardrail output hallucination-detector',
-  ],
-  ['from presidio_analyzer import AnalyzerEngine\nAnalyzerEngine()', 'guardrail input pii-detector'],
-  ['from presidio_anonymizer import AnonymizerEngine\nAnonymizerEngine()', 'guardrail input pii-detector'],
-  ['from detoxify import Detoxify\nDetoxify("original")', 'guardrail output toxicity-filter'],
-  [
-    'from langchain.agents.middleware import PIIMiddleware\nPIIMiddleware("email")',
-    'guardrail input pii-detector',
-  ],
-  [
-    'from openai import OpenAI\nOpenAI().moderations.create(input=answer)',
-    'guardrail output toxicity-filter',
-  ],
+  ['guardrails.hub::DetectPII()', 'guardrail input pii-detector'],
+  ['guardrails.hub::ToxicLanguage()', 'guardrail output toxicity-filter'],
+  ['guardrails.hub::RestrictToTopic()', 'guardrail input topic-filter'],
+  ['guardrails.hub::DetectJailbreak()', 'guardrail input prompt-injection'],
+  ['guardrails.hub::ProvenanceLLM()', 'guardrail output hallucination-detector'],
+  ['llm_guard.input_scanners::Anonymize(v)', 'guardrail input pii-detector'],
+  ['llm_guard.input_scanners::PromptInjection()', 'guardrail input prompt-injection'],
+  ['llm_guard.input_scanners::Toxicity()', 'guardrail input toxicity-filter'],
+  ['llm_guard.input_scanners::BanTopics()', 'guardrail input topic-filter'],
+  ['llm_guard.output_scanners::Sensitive()', 'guardrail output pii-detector'],
+  ['llm_guard.output_scanners::Toxicity()', 'guardrail output toxicity-filter'],
+  ['llm_guard.output_scanners::BanTopics()', 'guardrail output topic-filter'],
+  ['llm_guard.output_scanners::FactualConsistency()', 'guardrail output hallucination-detector'],
+  ['presidio_analyzer::AnalyzerEngine()', 'guardrail input pii-detector'],
+  ['presidio_anonymizer::AnonymizerEngine()', 'guardrail input pii-detector'],
+  ['detoxify::Detoxify("original")', 'guardrail output toxicity-filter'],
+  ['langchain.agents.middleware::PIIMiddleware("email")', 'guardrail input pii-detector'],
+  ['openai::OpenAI().moderations.create(input=answer)', 'guardrail output toxicity-filter'],
   ['detect_pii(reply)', 'guardrail output pii-detector'],
+  ['agents::@input_guardrail\nasync def budget(ctx, agent, text): pass', 'guardrail input custom'],
   [
-    'from agents import input_guardrail\n@input_guardrail\nasync def budget(ctx, agent, text): pass',
-    'guardrail input custom',
-  ],
-  [
-    'from agents import output_guardrail\n@output_guardrail\nasync def no_toxicity(ctx, agent, text): pass',
+    'agents::@output_guardrail\nasync def no_toxicity(ctx, agent, text): pass',
     'guardrail output toxicity-filter',
   ],
 ];
 
 const GUARDRAILS_SCRIPT: readonly Sample[] = [
-  ["import { piiMiddleware } from 'langchain';\npiiMiddleware('email');", 'guardrail input pii-detector'],
-  [
-    "import { PIIDetector } from '@mastra/core/processors';\nnew PIIDetector({});",
-    'guardrail input pii-detector',
-  ],
-  [
-    "import { PromptInjectionDetector } from '@mastra/core/processors';\nnew PromptInjectionDetector({});",
-    'guardrail input prompt-injection',
-  ],
-  [
-    "import { ModerationProcessor } from '@mastra/core/processors';\nnew ModerationProcessor({});",
-    'guardrail output toxicity-filter',
-  ],
+  ["langchain::piiMiddleware('email');", 'guardrail input pii-detector'],
+  ['@mastra/core/processors::new PIIDetector({});', 'guardrail input pii-detector'],
+  ['@mastra/core/processors::new PromptInjectionDetector({});', 'guardrail input prompt-injection'],
+  ['@mastra/core/processors::new ModerationProcessor({});', 'guardrail output toxicity-filter'],
   [
     "import { createReporter } from 'agent-compliance/reporter';\nbehavior.guardrail('topic-filter', {});",
     'guardrail input topic-filter',
@@ -511,117 +365,75 @@ const GUARDRAILS_SCRIPT: readonly Sample[] = [
     'guardrail input prompt-injection',
   ],
   [
-    "import { Agent } from '@openai/agents';\nnew Agent({ name: 'a', outputGuardrails: [{ name: 'Length', execute }] });",
+    "@openai/agents::new Agent({ name: 'a', outputGuardrails: [{ name: 'Length', execute }] });",
     'guardrail output custom',
   ],
 ];
 
 const STORES_PYTHON: readonly Sample[] = [
   [
-    'from langgraph.checkpoint.redis import RedisSaver\nRedisSaver.from_conn_string("redis://r:6379")',
+    'langgraph.checkpoint.redis::RedisSaver.from_conn_string("redis://r:6379")',
     'store shortTerm redis redis://r:6379',
   ],
   [
-    'from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver\nAsyncPostgresSaver.from_conn_string(u)',
+    'langgraph.checkpoint.postgres.aio::AsyncPostgresSaver.from_conn_string(u)',
     'store shortTerm postgres undefined',
   ],
+  ['langgraph.checkpoint.sqlite::SqliteSaver.from_conn_string("x.db")', 'store shortTerm sqlite x.db'],
+  ['langgraph.checkpoint.memory::InMemorySaver()', 'store shortTerm in-memory undefined'],
   [
-    'from langgraph.checkpoint.sqlite import SqliteSaver\nSqliteSaver.from_conn_string("x.db")',
-    'store shortTerm sqlite x.db',
-  ],
-  [
-    'from langgraph.checkpoint.memory import InMemorySaver\nInMemorySaver()',
-    'store shortTerm in-memory undefined',
-  ],
-  [
-    'from langchain_redis import RedisChatMessageHistory\nRedisChatMessageHistory("s", redis_url="redis://r:6379")',
+    'langchain_redis::RedisChatMessageHistory("s", redis_url="redis://r:6379")',
     'store shortTerm redis redis://r:6379',
   ],
+  ['langchain_postgres::PostgresChatMessageHistory(connection="pg://p")', 'store shortTerm postgres pg://p'],
+  ['langchain.memory::ConversationBufferMemory()', 'store shortTerm in-memory undefined'],
+  ['agents::SQLiteSession("u")', 'store shortTerm sqlite u'],
   [
-    'from langchain_postgres import PostgresChatMessageHistory\nPostgresChatMessageHistory(connection="pg://p")',
-    'store shortTerm postgres pg://p',
-  ],
-  [
-    'from langchain.memory import ConversationBufferMemory\nConversationBufferMemory()',
-    'store shortTerm in-memory undefined',
-  ],
-  ['from agents import SQLiteSession\nSQLiteSession("u")', 'store shortTerm sqlite u'],
-  [
-    'from agents.extensions.memory import RedisSession\nRedisSession.from_url("u", url="redis://r:1")',
+    'agents.extensions.memory::RedisSession.from_url("u", url="redis://r:1")',
     'store shortTerm redis redis://r:1',
   ],
-  [
-    'from llama_index.core.memory import ChatMemoryBuffer\nChatMemoryBuffer.from_defaults()',
-    'store shortTerm in-memory undefined',
-  ],
-  [
-    'from langgraph.store.postgres import PostgresStore\nPostgresStore.from_conn_string("pg://p")',
-    'store longTerm postgres pg://p',
-  ],
-  ['from langgraph.store.memory import InMemoryStore\nInMemoryStore()', 'store longTerm in-memory undefined'],
-  ['from mem0 import Memory\nMemory()', 'store longTerm mem0 undefined'],
-  ['from zep_cloud.client import Zep\nZep()', 'store longTerm zep undefined'],
+  ['llama_index.core.memory::ChatMemoryBuffer.from_defaults()', 'store shortTerm in-memory undefined'],
+  ['langgraph.store.postgres::PostgresStore.from_conn_string("pg://p")', 'store longTerm postgres pg://p'],
+  ['langgraph.store.memory::InMemoryStore()', 'store longTerm in-memory undefined'],
+  ['mem0::Memory()', 'store longTerm mem0 undefined'],
+  ['zep_cloud.client::Zep()', 'store longTerm zep undefined'],
   ['import chromadb\nchromadb.HttpClient(host="c", port=8000)', 'store vector chroma c:8000'],
-  ['from langchain_chroma import Chroma\nChroma()', 'store vector chroma undefined'],
+  ['langchain_chroma::Chroma()', 'store vector chroma undefined'],
+  ['qdrant_client::QdrantClient(url="http://q:6333")', 'store vector qdrant http://q:6333'],
   [
-    'from qdrant_client import QdrantClient\nQdrantClient(url="http://q:6333")',
-    'store vector qdrant http://q:6333',
-  ],
-  [
-    'from langchain_qdrant import QdrantVectorStore\nQdrantVectorStore.from_documents(d, url="http://q:1")',
+    'langchain_qdrant::QdrantVectorStore.from_documents(d, url="http://q:1")',
     'store vector qdrant http://q:1',
   ],
-  ['from pinecone import Pinecone\nPinecone()', 'store vector pinecone undefined'],
-  [
-    'from langchain_pinecone import PineconeVectorStore\nPineconeVectorStore()',
-    'store vector pinecone undefined',
-  ],
-  ['from langchain_postgres import PGVector\nPGVector(connection="pg://p")', 'store vector pgvector pg://p'],
-  ['from langchain_community.vectorstores import FAISS\nFAISS.load_local()', 'store vector faiss undefined'],
+  ['pinecone::Pinecone()', 'store vector pinecone undefined'],
+  ['langchain_pinecone::PineconeVectorStore()', 'store vector pinecone undefined'],
+  ['langchain_postgres::PGVector(connection="pg://p")', 'store vector pgvector pg://p'],
+  ['langchain_community.vectorstores::FAISS.load_local()', 'store vector faiss undefined'],
   ['import weaviate\nweaviate.connect_to_local()', 'store vector weaviate undefined'],
-  ['from pymilvus import MilvusClient\nMilvusClient(uri="http://m:1")', 'store vector milvus http://m:1'],
+  ['pymilvus::MilvusClient(uri="http://m:1")', 'store vector milvus http://m:1'],
   ['import lancedb\nlancedb.connect()', 'store vector lancedb undefined'],
   ['import os\nimport redis\nredis.Redis.from_url(os.environ["CACHE_URL"])', 'store service redis CACHE_URL'],
   ['import asyncpg\nasyncpg.connect("pg://p")', 'store service postgres pg://p'],
-  ['from sqlalchemy import create_engine\ncreate_engine("pg://p")', 'store service database pg://p'],
-  ['from pymongo import MongoClient\nMongoClient("mongodb://m")', 'store service mongodb mongodb://m'],
+  ['sqlalchemy::create_engine("pg://p")', 'store service database pg://p'],
+  ['pymongo::MongoClient("mongodb://m")', 'store service mongodb mongodb://m'],
   ['import pymysql\npymysql.connect(host="m", port=3306)', 'store service mysql m:3306'],
-  [
-    'from elasticsearch import Elasticsearch\nElasticsearch("http://e:9200")',
-    'store service elasticsearch http://e:9200',
-  ],
+  ['elasticsearch::Elasticsearch("http://e:9200")', 'store service elasticsearch http://e:9200'],
   ['import aio_pika\naio_pika.connect_robust("amqp://q")', 'store service rabbitmq amqp://q'],
 ];
 
 const STORES_SCRIPT: readonly Sample[] = [
   [
-    "import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';\nPostgresSaver.fromConnString('pg://p');",
+    "@langchain/langgraph-checkpoint-postgres::PostgresSaver.fromConnString('pg://p');",
     'store shortTerm postgres pg://p',
   ],
   [
-    "import { RedisSaver } from '@langchain/langgraph-checkpoint-redis';\nRedisSaver.fromUrl('redis://r:1');",
+    "@langchain/langgraph-checkpoint-redis::RedisSaver.fromUrl('redis://r:1');",
     'store shortTerm redis redis://r:1',
   ],
-  [
-    "import { MemorySaver } from '@langchain/langgraph';\nnew MemorySaver();",
-    'store shortTerm in-memory undefined',
-  ],
-  [
-    "import { LibSQLStore } from '@mastra/libsql';\nnew LibSQLStore({ url: 'file:a.db' });",
-    'store shortTerm libsql file:a.db',
-  ],
-  [
-    "import { PostgresStore } from '@mastra/pg';\nnew PostgresStore({ connectionString: 'pg://p' });",
-    'store shortTerm postgres pg://p',
-  ],
-  [
-    "import { UpstashStore } from '@mastra/upstash';\nnew UpstashStore({ url: 'http://u' });",
-    'store shortTerm upstash http://u',
-  ],
-  [
-    "import { PgVector } from '@mastra/pg';\nnew PgVector({ connectionString: 'pg://p' });",
-    'store vector pgvector pg://p',
-  ],
+  ['@langchain/langgraph::new MemorySaver();', 'store shortTerm in-memory undefined'],
+  ["@mastra/libsql::new LibSQLStore({ url: 'file:a.db' });", 'store shortTerm libsql file:a.db'],
+  ["@mastra/pg::new PostgresStore({ connectionString: 'pg://p' });", 'store shortTerm postgres pg://p'],
+  ["@mastra/upstash::new UpstashStore({ url: 'http://u' });", 'store shortTerm upstash http://u'],
+  ["@mastra/pg::new PgVector({ connectionString: 'pg://p' });", 'store vector pgvector pg://p'],
   ["import Redis from 'ioredis';\nnew Redis(process.env.REDIS_URL);", 'store service redis REDIS_URL'],
   [
     "import pg from 'pg';\nnew pg.Pool({ connectionString: process.env['DB'] ?? 'pg://p' });",
@@ -631,7 +443,7 @@ const STORES_SCRIPT: readonly Sample[] = [
 
 const API_PYTHON: readonly Sample[] = [
   ['import uvicorn\nuvicorn.run("a:app", port=8000)', 'port 8000'],
-  ['from granian import Granian\nGranian("a:app", port=8001)', 'port 8001'],
+  ['granian::Granian("a:app", port=8001)', 'port 8001'],
   ['from flask import Flask\napp = Flask(__name__)\napp.run(port=5000)', 'port 5000'],
   [
     'from fastapi import APIRouter\nrouter = APIRouter(prefix="/v1")\n@router.post("/chat")\nasync def chat(): pass',
@@ -651,23 +463,26 @@ const API_SCRIPT: readonly Sample[] = [
     'route POST /chat',
     'port 3000',
   ],
-  ["import { serve } from '@hono/node-server';\nserve({ fetch, port: 3001 });", 'port 3001'],
+  ['@hono/node-server::serve({ fetch, port: 3001 });', 'port 3001'],
   ['Bun.serve({ port: 3002 });', 'port 3002'],
-  [
-    "import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';\nnew StreamableHTTPServerTransport({});",
-    'apiType',
-  ],
+  ['@modelcontextprotocol/sdk/server/streamableHttp.js::new StreamableHTTPServerTransport({});', 'apiType'],
 ];
 
+function withImports(language: Language, samples: readonly Sample[]): Sample[] {
+  return samples.map(([code, ...found]) => {
+    const [, module, use, name] = /^([^\s:'"]+)::((?:new |@)?(\w+).*)$/s.exec(code) ?? [];
+    if (module === undefined) return [code, ...found];
+    const start =
+      language === 'python' ? `from ${module} import ${name}` : `import { ${name} } from '${module}';`;
+    return [`${start}\n${use}`, ...found];
+  });
+}
+
+const PYTHON = [MODELS_PYTHON, TOOLS_PYTHON, MCP_PYTHON, GUARDRAILS_PYTHON, STORES_PYTHON, API_PYTHON];
+const SCRIPT = [MODELS_SCRIPT, TOOLS_SCRIPT, MCP_SCRIPT, GUARDRAILS_SCRIPT, STORES_SCRIPT, API_SCRIPT];
 const CODE: readonly (readonly [Language, readonly Sample[]])[] = [
-  [
-    'python',
-    [...MODELS_PYTHON, ...TOOLS_PYTHON, ...MCP_PYTHON, ...GUARDRAILS_PYTHON, ...STORES_PYTHON, ...API_PYTHON],
-  ],
-  [
-    'javascript',
-    [...MODELS_SCRIPT, ...TOOLS_SCRIPT, ...MCP_SCRIPT, ...GUARDRAILS_SCRIPT, ...STORES_SCRIPT, ...API_SCRIPT],
-  ],
+  ['python', withImports('python', PYTHON.flat())],
+  ['javascript', withImports('javascript', SCRIPT.flat())],
 ];
 
 const codeOf = (language: Language, text: string): Code => new Code([{ path: PATHS[language], text }]);
