@@ -8,12 +8,10 @@ import {
   startsLikeModelResponse,
   usageOfJson,
   type ResponseForm,
-  type JsonReading,
   type StreamText,
 } from './response-form.ts';
 import { TOOL_RESULT } from './response-usage.ts';
 import { codingOf, type Coding, type Decode } from './coding.ts';
-import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
 import { scopeOf, type AskedFor, type UsageScope } from './usage-scope.ts';
 import type { ParsedUsage } from './usage.ts';
 
@@ -38,28 +36,20 @@ export interface UsageReader {
   end(): ParsedUsage | null;
 }
 
-/**
- * @param decode decodes compressed responses; this module contains no codec
- * @param createFilter replaced only by tests
- */
-export function createUsageReader(
-  head: UsageHead,
-  decode: Decode,
-  createFilter: CreateParseFilter = createParseFilter,
-): UsageReader {
+/** @param decode decodes compressed responses; this module contains no codec */
+export function createUsageReader(head: UsageHead, decode: Decode): UsageReader {
   if (head.statusCode < 200 || head.statusCode > 299) return NOTHING;
   const scope = scopeOf(head);
   if (scope === null) return NOTHING;
   const form = formOfType(head.contentType);
   const coding = codingOf(head.contentEncoding);
-  const about = { form, scope, createFilter };
   if (coding === null) {
-    if (form === 'stream' || form === 'lines') return new StreamReader(form, about, scope);
-    return form === 'json' ? new KeptReader(about, scope) : new UnnamedReader(about, scope);
+    if (form === 'stream' || form === 'lines') return new StreamReader(form, scope, scope);
+    return form === 'json' ? new KeptReader({ form, scope }, scope) : new UnnamedReader(scope);
   }
   const { modelPath } = scope;
   if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return new DecidedReader(null, scope);
-  if (coding !== 'unknown') return new KeptReader({ ...about, coding: { name: coding, decode } }, scope);
+  if (coding !== 'unknown') return new KeptReader({ form, scope, coding: { name: coding, decode } }, scope);
   const isCall = form !== null && modelPath;
   const name = (head.contentEncoding ?? '').trim().toLowerCase().slice(0, 50);
   return new DecidedReader(isCall ? unreadable(`content-encoding ${name}`) : null, scope);
@@ -142,7 +132,8 @@ const KEPT_OF_TOO_LARGE = 4096;
 const DECODED_OF_TOO_LARGE = [64, 1024, 4096, 16 * 1024, 132 * 1024] as const;
 const KEPT_OF_COMPRESSED = 132 * 1024;
 
-interface KeptBody extends JsonReading {
+interface KeptBody {
+  scope: UsageScope;
   /** null: detected from the first bytes of the body. */
   form: ResponseForm | null;
   coding?: { name: Coding; decode: Decode };
@@ -207,16 +198,16 @@ function usageOfBody(body: Uint8Array, about: KeptBody): ParsedUsage | null {
     return scope.modelPath ? unreadable(`content-encoding ${coding?.name} cannot be decoded`) : null;
   const form = about.form ?? formOfStart(decoded);
   if (form === null) return null;
-  const usage = form === 'json' ? usageOfJson(decoded, about) : usageOfStream(form, decoded, about);
+  const usage = form === 'json' ? usageOfJson(decoded, scope) : usageOfStream(form, decoded, scope);
   if (usage !== 'broken') return usage;
   // JSON lines begin like a single JSON document.
-  const ofLines = usageOfStream('lines', decoded, about);
+  const ofLines = usageOfStream('lines', decoded, scope);
   if (ofLines !== null) return ofLines;
   return scope.modelPath ? unreadable('the body is not complete JSON') : null;
 }
 
-function usageOfStream(form: 'stream' | 'lines', body: Uint8Array, reading: JsonReading): ParsedUsage | null {
-  const stream = createStreamText(form, reading);
+function usageOfStream(form: 'stream' | 'lines', body: Uint8Array, scope: UsageScope): ParsedUsage | null {
+  const stream = createStreamText(form, scope);
   stream.write(body);
   return stream.end();
 }
@@ -250,13 +241,13 @@ function withRoom(store: Uint8Array, bytes: number): Uint8Array {
 
 /** For a content type without a known form: the first bytes decide whether and how the body is read. */
 class UnnamedReader extends Reader {
-  readonly #about: JsonReading;
+  readonly #read: UsageScope;
   #start: Uint8Array = NO_BYTES;
   #reader: UsageReader | null = null;
 
-  constructor(about: JsonReading, scope: UsageScope) {
+  constructor(scope: UsageScope) {
     super(scope);
-    this.#about = about;
+    this.#read = scope;
   }
 
   get needsBody(): boolean {
@@ -289,10 +280,9 @@ class UnnamedReader extends Reader {
   #decide(): UsageReader {
     const form = formOfStart(this.#start);
     if (form === null) return NOTHING;
+    const scope = this.#read;
     const found =
-      form === 'json'
-        ? new KeptReader({ ...this.#about, form }, null)
-        : new StreamReader(form, this.#about, null);
+      form === 'json' ? new KeptReader({ form, scope }, null) : new StreamReader(form, scope, null);
     found.write(this.#start);
     return found;
   }
@@ -310,9 +300,9 @@ class StreamReader extends Reader {
   /** The result after `giveUp`. */
   #result: ParsedUsage | null = null;
 
-  constructor(form: 'stream' | 'lines', reading: JsonReading, scope: UsageScope | null) {
+  constructor(form: 'stream' | 'lines', read: UsageScope, scope: UsageScope | null) {
     super(scope);
-    this.#stream = createStreamText(form, reading);
+    this.#stream = createStreamText(form, read);
   }
 
   get needsBody(): boolean {

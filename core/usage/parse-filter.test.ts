@@ -1,16 +1,18 @@
 // The filter must not change any result: every response is read twice, with the filter and with every text parsed.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { diceOf } from '../../testing/random/dice.ts';
 import fc, { runs } from '../../testing/random/properties.ts';
 import { SEED } from '../../testing/random/seed.ts';
 import { createUsageReader } from './create-usage-reader.ts';
-import { canCarryUsage, createParseFilter, type CreateParseFilter } from './parse-filter.ts';
+import { canCarryUsage, ParseFilter } from './parse-filter.ts';
 import type { ParsedUsage } from './usage.ts';
 import { findUsage, MARKS } from './usage-in-json.ts';
 
-const parseAll: CreateParseFilter = () => ({ mustParse: () => true, parsed: () => undefined, heldLength: 0 });
+afterEach(() => {
+  jest.restoreAllMocks();
+});
 
 const DIRECTORY = join(import.meta.dirname, 'samples');
 const SAMPLES = readdirSync(DIRECTORY).map((file): [string, string] => [
@@ -33,17 +35,21 @@ interface Form {
   step: number;
 }
 
-function read(body: Uint8Array, { contentType, path, step }: Form, filter: CreateParseFilter) {
+function read(body: Uint8Array, { contentType, path, step }: Form) {
   const declared = { chatPath: '/v1/chat', isMcp: false };
   const head = { statusCode: 200, method: 'POST', path, contentType, declared };
-  const reader = createUsageReader(head, () => null, filter);
+  const reader = createUsageReader(head, () => null);
   for (let at = 0; at < body.length; at += step) reader.write(body.subarray(at, at + step));
   return reader.end();
 }
 
 function both(text: string, form: Form): [filtered: ParsedUsage | null, complete: ParsedUsage | null] {
   const body = new TextEncoder().encode(text);
-  return [read(body, form, createParseFilter), read(body, form, parseAll)];
+  const filtered = read(body, form);
+  const mustParse = jest.spyOn(ParseFilter.prototype, 'mustParse').mockReturnValue(true);
+  const complete = read(body, form);
+  mustParse.mockRestore();
+  return [filtered, complete];
 }
 
 function expectSame(text: string, form: Form): void {
@@ -289,17 +295,9 @@ describe('an event is parsed although it differs from the last one only in its',
 
 describe('the filter skips', () => {
   const parsedOf = (contentType: string, body: string): string[] => {
-    const parsed: string[] = [];
-    const filter: CreateParseFilter = () => {
-      const inner = createParseFilter();
-      return {
-        mustParse: (text) => inner.mustParse(text) && parsed.push(text) > 0,
-        parsed: (text, isRepeatable) => inner.parsed(text, isRepeatable),
-        heldLength: 0,
-      };
-    };
-    read(new TextEncoder().encode(body), { contentType, path: '/other', step: 1000 }, filter);
-    return parsed;
+    const { mock } = jest.spyOn(ParseFilter.prototype, 'mustParse');
+    read(new TextEncoder().encode(body), { contentType, path: '/other', step: 1000 });
+    return mock.calls.flatMap(([text], call) => (mock.results[call]?.value === true ? [text] : []));
   };
   const chunk = (delta: object, more: object = {}): string =>
     `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', choices: [{ delta }], ...more })}\n\n`;

@@ -1,18 +1,6 @@
 import { Repetitions, type Repetition } from './repeated-event.ts';
 import { MARKS, READ_TEXTS } from './usage-in-json.ts';
 
-/** Decides which texts of one response are parsed. Most events of a stream contain nothing but a piece of the text. */
-export interface ParseFilter {
-  /** false: the text is not JSON, or adding its value to the usage would change nothing. */
-  mustParse(text: string): boolean;
-  /** Call it after a text was parsed. `isRepeatable`: adding the same value again would change nothing. */
-  parsed(text: string, isRepeatable: boolean): void;
-  /** UTF-16 units kept. */
-  readonly heldLength: number;
-}
-
-export type CreateParseFilter = () => ParseFilter;
-
 /** An escape of a letter, of `_` or of `.`: any name may be written with it. */
 const ESCAPED = String.raw`\\u00(?:2[eE]|[4-7])`;
 const MARK = new RegExp(`"(?:${MARKS.join('|').replaceAll('.', String.raw`\.`)})"|${ESCAPED}`);
@@ -29,23 +17,25 @@ const REPETITION: Repetition = {
 };
 
 /**
- * The chunks of a chat completion all carry the marks of a model response, and differ only in their text. A text
- * is not parsed if it repeats the last parsed one.
+ * Decides which texts of one response are parsed. Most events of a stream contain nothing but a piece of the text. The chunks of a
+ * chat completion all carry the marks of a model response, and differ only in their text: a text that repeats the last parsed one is not
+ * parsed.
  */
-class RepetitionFilter implements ParseFilter {
+export class ParseFilter {
   readonly #repetitions = new Repetitions();
 
+  /** UTF-16 units kept. */
   get heldLength(): number {
     return this.#repetitions.heldLength;
   }
 
+  /** false: the text is not JSON, or adding its value to the usage would change nothing. */
   mustParse(text: string): boolean {
     return canCarryUsage(text) && this.#repetitions.matching(text) === null;
   }
 
+  /** Call it after a text was parsed. `isRepeatable`: adding the same value again would change nothing. */
   parsed(text: string, isRepeatable: boolean): void {
     this.#repetitions.remember(text, isRepeatable ? REPETITION : null);
   }
 }
-
-export const createParseFilter: CreateParseFilter = () => new RepetitionFilter();

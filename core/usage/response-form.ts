@@ -3,7 +3,7 @@ import { StreamReader } from './sse-data.ts';
 import { LINES, SSE } from './sse-format.ts';
 import { StreamDecoder } from './stream-decoder.ts';
 import { TOOL_RESULT, UsageCollector, usageOfDocument } from './response-usage.ts';
-import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
+import { ParseFilter } from './parse-filter.ts';
 import { EVERY_RESPONSE, type UsageScope } from './usage-scope.ts';
 import type { ParsedUsage } from './usage.ts';
 
@@ -61,19 +61,11 @@ export function formOfStart(start: Uint8Array): ResponseForm | null {
 /** Shared decoder. Decoding a whole text leaves no state in the decoder. */
 const WHOLE_TEXT = new TextDecoder();
 
-export interface JsonReading {
-  scope: UsageScope;
-  createFilter: CreateParseFilter;
-}
-
 /** Usage in a complete JSON body; `broken`: the body is not valid JSON. */
-export function usageOfJson(
-  body: Uint8Array,
-  { scope, createFilter }: JsonReading,
-): ParsedUsage | 'broken' | null {
+export function usageOfJson(body: Uint8Array, scope: UsageScope): ParsedUsage | 'broken' | null {
   const text = WHOLE_TEXT.decode(body);
   // Whether a body without usage is valid matters only on the path of a model endpoint.
-  if (!scope.modelPath && !createFilter().mustParse(text)) return null;
+  if (!scope.modelPath && !new ParseFilter().mustParse(text)) return null;
   const value = jsonOf(text);
   if (value === undefined) return 'broken';
   return usageOfDocument(value, scope);
@@ -89,10 +81,10 @@ export interface StreamText {
 }
 
 /** Creates an incremental reader of a stream's events or lines. */
-export function createStreamText(form: 'stream' | 'lines', { scope, createFilter }: JsonReading): StreamText {
+export function createStreamText(form: 'stream' | 'lines', scope: UsageScope): StreamText {
   const decoder = new StreamDecoder();
   const usage = new UsageCollector(scope);
-  const filter = createFilter();
+  const filter = new ParseFilter();
   const add = (line: string, text = line, code = ''): void => {
     if (!filter.mustParse(line)) return;
     const value = jsonOf(text);
@@ -142,7 +134,7 @@ export function startsLikeModelResponse(form: ResponseForm, start: Uint8Array): 
     const text = WHOLE_TEXT.decode(start);
     return SHAPES.some((shape) => shape.test(text));
   }
-  const stream = createStreamText(form, { scope: EVERY_RESPONSE, createFilter: createParseFilter });
+  const stream = createStreamText(form, EVERY_RESPONSE);
   stream.write(start);
   const usage = stream.end();
   return usage !== null && usage.reason !== TOOL_RESULT;

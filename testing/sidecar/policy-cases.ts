@@ -163,7 +163,7 @@ export function manifests(
 const limitsOf = (
   rules: Parameters<typeof policyConfigOf>[0],
 ): Partial<Record<'toxicityThreshold' | 'ttlSeconds' | 'maxTokensPerDay' | 'maxDailyUSD', number>> =>
-  policyConfigOf(rules) as Record<string, number>;
+  policyConfigOf(rules);
 
 /** Observed facts of one agent: values at, just below and just above the declared limits, and other values. */
 export function inputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
