@@ -10,17 +10,11 @@ function ipv4Text(word: number): string {
   return `${word >>> 24}.${(word >>> 16) & 0xff}.${(word >>> 8) & 0xff}.${word & 0xff}`;
 }
 
+/** The URL standard shortens addresses in the same way. */
 function ipv6Text(words: readonly number[]): string {
   const groups = words.flatMap((word) => [word >>> 16, word & 0xffff]);
-  let [longestAt, longest] = [-1, 1];
-  for (let start = 0; start < groups.length; start++) {
-    let run = 0;
-    while (groups[start + run] === 0) run += 1;
-    if (run > longest) [longestAt, longest] = [start, run];
-  }
-  const text = (part: readonly number[]): string => part.map((group) => group.toString(16)).join(':');
-  if (longestAt < 0) return text(groups);
-  return `${text(groups.slice(0, longestAt))}::${text(groups.slice(longestAt + longest))}`;
+  const text = groups.map((group) => group.toString(16)).join(':');
+  return new URL(`http://[${text}]`).hostname.slice(1, -1);
 }
 
 /** Whether the address is the unspecified address, which a socket without a peer has. */
@@ -50,31 +44,18 @@ function parseIpv4(text: string): number | null {
 
 function parseIpv6(text: string): SocketAddress | null {
   if (!text.includes(':') || !/^[0-9a-f:.]+$/i.test(text)) return null;
-  const sides = text.split('::');
-  if (sides.length > 2) return null;
-  const [head, tail] = sides.map(groupsOf);
-  if (!head || tail === null) return null;
-  const missing = 8 - head.length - (tail?.length ?? 0);
-  if (tail === undefined ? missing !== 0 : missing < 1) return null;
-  const groups = [...head, ...Array.from({ length: missing }, () => 0), ...(tail ?? [])];
+  const plain = URL.parse(`http://[${text}]`)?.hostname.slice(1, -1);
+  if (plain === undefined) return null;
+  const [head = [], tail = []] = plain.split('::').map(groupsOf);
+  const groups = [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => 0), ...tail];
   const word = (index: number): number => (groups[2 * index] ?? 0) * 65_536 + (groups[2 * index + 1] ?? 0);
   const words: SocketAddress['words'] = [word(0), word(1), word(2), word(3)];
   const isMapped = words[0] === 0 && words[1] === 0 && words[2] === 0xffff;
   return { family: isMapped ? 4 : 6, words };
 }
 
-/** null: not groups of an IPv6 address. The last group may be an IPv4 address. */
-function groupsOf(side: string): number[] | null {
-  if (side === '') return [];
-  const groups: number[] = [];
-  for (const [index, part] of side.split(':').entries()) {
-    const v4 = parseIpv4(part);
-    if (v4 !== null && index === side.split(':').length - 1) groups.push(v4 >>> 16, v4 & 0xffff);
-    else if (/^[0-9a-f]{1,4}$/i.test(part)) groups.push(parseInt(part, 16));
-    else return null;
-  }
-  return groups;
-}
+const groupsOf = (side: string): number[] =>
+  side === '' ? [] : side.split(':').map((group) => parseInt(group, 16));
 
 /**
  * The network that a provider usually uses for one service: /24 of an IPv4 address, /48 of an IPv6 address. The responses of
