@@ -1,7 +1,7 @@
 import type { ManifestProblem } from './manifest.ts';
 import { nearest } from './nearest.ts';
 import { oneOf, quoted } from './wording.ts';
-import { formatPath, keyOffsetAt, nodeAt, valueOffsetAt } from './yaml-tree.ts';
+import { keyOffsetAt, nodeAt, problemAt, valueOffsetAt } from './yaml-tree.ts';
 import type { Located, PathToken, Place } from './yaml-tree.ts';
 
 /** What a keyword of JSON Schema accepts. */
@@ -132,23 +132,15 @@ export function constraintProblems(root: Located, place: Place): ManifestProblem
       const kind = kindOf(keyword);
       if (kind === undefined) problems.push(unknownKeyword(keyword, inner));
       else if (!kind.accepts(node.value))
-        problems.push({
-          path: formatPath(inner),
-          message: `must be ${kind.wanted}`,
-          ...place(valueOffsetAt(root, inner)),
-        });
+        problems.push(problemAt(inner, `must be ${kind.wanted}`, place(valueOffsetAt(root, inner))));
       else for (const [token, each] of schemasIn(kind, node)) inspect(each, [...inner, ...token]);
     }
   }
 
   function unknownKeyword(keyword: string, path: PathToken[]): ManifestProblem {
     const suggestion = nearest(keyword, Object.keys(CONSTRAINT_KEYWORDS));
-    return {
-      path: formatPath(path),
-      message: `${quoted(keyword)} is not a keyword that constraints can have`,
-      ...place(keyOffsetAt(root, path)),
-      ...(suggestion === undefined ? {} : { suggestion }),
-    };
+    const message = `${quoted(keyword)} is not a keyword that constraints can have`;
+    return problemAt(path, message, place(keyOffsetAt(root, path)), suggestion);
   }
 }
 

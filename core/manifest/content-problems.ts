@@ -1,7 +1,7 @@
 import type { ManifestProblem } from './manifest.ts';
 import { referenceMistake } from './reference-problems.ts';
 import { quoted } from './wording.ts';
-import { formatPath, nodeAt, valueOffsetAt } from './yaml-tree.ts';
+import { formatPath, nodeAt, problemAt, valueOffsetAt } from './yaml-tree.ts';
 import type { Located, PathToken, Place } from './yaml-tree.ts';
 
 /** Lists whose entries need a unique name, because reports, checks and cards identify the entries by name. */
@@ -40,11 +40,8 @@ function duplicate(
   { root, place }: { root: Located; place: Place },
 ): ManifestProblem {
   const { line } = place(valueOffsetAt(root, earlier));
-  return {
-    path: formatPath(path),
-    message: `the name ${quoted(name)} is already used by ${formatPath(earlier.slice(0, -1))} on line ${line}`,
-    ...place(valueOffsetAt(root, path)),
-  };
+  const message = `the name ${quoted(name)} is already used by ${formatPath(earlier.slice(0, -1))} on line ${line}`;
+  return problemAt(path, message, place(valueOffsetAt(root, path)));
 }
 
 /** Malformed references anywhere except under `x-` keys. */

@@ -5,7 +5,7 @@ import type { SchemaNode } from './schema-node.ts';
 import { suggestValue } from './suggest-value.ts';
 import { validateManifest } from './validate.generated.ts';
 import { oneOf, quoted } from './wording.ts';
-import { formatPath, keyOffsetAt, nodeAt, valueOffsetAt } from './yaml-tree.ts';
+import { formatPath, keyOffsetAt, nodeAt, problemAt, valueOffsetAt } from './yaml-tree.ts';
 import type { Located, PathToken, Place } from './yaml-tree.ts';
 
 /** An error of ajv. `messages: false` is set, because this file composes the messages. */
@@ -88,20 +88,16 @@ function problemOf(error: ValidationError, { root, place }: Context): ManifestPr
     case 'additionalProperties':
       return unknownKeyProblem(error, path, { root, place });
     case 'required': {
-      const inner = [...path, missingKey(error)];
-      return {
-        path: formatPath(inner),
-        message: `the key ${quoted(missingKey(error))} is missing`,
-        ...place(keyOffsetAt(root, path)),
-      };
+      const key = missingKey(error);
+      return problemAt([...path, key], `the key ${quoted(key)} is missing`, place(keyOffsetAt(root, path)));
     }
     case 'anyOf':
     case 'oneOf':
-      return {
-        path: formatPath(path),
-        message: objectOf(error).$comment ?? 'does not match any of the allowed forms',
-        ...place(keyOffsetAt(root, path)),
-      };
+      return problemAt(
+        path,
+        objectOf(error).$comment ?? 'does not match any of the allowed forms',
+        place(keyOffsetAt(root, path)),
+      );
     default:
       return valueProblem(error, path, { root, place });
   }
@@ -112,12 +108,8 @@ function unknownKeyProblem(error: ValidationError, path: PathToken[], context: C
   const inner = [...path, key];
   const suggestion = nearKey(error) ?? pathOfMisplacedKey(key, path);
   const known = Object.keys(objectOf(error).properties ?? {});
-  return {
-    path: formatPath(inner),
-    message: unknownKeyMessage(key, suggestion === undefined ? known : []),
-    ...context.place(keyOffsetAt(context.root, inner)),
-    ...(suggestion === undefined ? {} : { suggestion }),
-  };
+  const message = unknownKeyMessage(key, suggestion === undefined ? known : []);
+  return problemAt(inner, message, context.place(keyOffsetAt(context.root, inner)), suggestion);
 }
 
 function unknownKeyMessage(key: string, known: readonly string[]): string {
@@ -156,13 +148,8 @@ function indexKeys(node: SchemaNode, path: string, index: Map<string, string[]>)
 function valueProblem(error: ValidationError, path: PathToken[], { root, place }: Context): ManifestProblem {
   const node = valueSchema(error);
   const found = nodeAt(root, path) ?? root;
-  const suggestion = suggestValue(node, found);
-  return {
-    path: formatPath(path),
-    message: valueMessage(node, found),
-    ...place(valueOffsetAt(root, path)),
-    ...(suggestion === undefined ? {} : { suggestion }),
-  };
+  const at = place(valueOffsetAt(root, path));
+  return problemAt(path, valueMessage(node, found), at, suggestValue(node, found));
 }
 
 /** The schema node of the value: the node with the type, which is the parent of an `else` node with the pattern. */

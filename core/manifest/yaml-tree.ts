@@ -1,6 +1,7 @@
 import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import type { ManifestProblem } from './manifest.ts';
+import { present } from '../untrusted/present.ts';
 import { quoted } from './wording.ts';
 import { syntaxProblems } from './yaml-syntax.ts';
 
@@ -99,8 +100,7 @@ class TreeReader {
   }
 
   #node(node: Node | null, fallbackOffset: number, path: PathToken[]): Located {
-    if (node === null)
-      return { value: null, offset: fallbackOffset, source: '', size: 1, length: 0, height: 0 };
+    if (node === null) return scalarAt(fallbackOffset, null, '');
     const offset = node.range?.[0] ?? fallbackOffset;
     if (path.length > MAX_DEPTH) throw new TooDeep(offset);
     if (isAlias(node)) return this.#alias(node, offset, path);
@@ -115,8 +115,7 @@ class TreeReader {
     if (isMap(node)) return this.#map(node, offset, path);
     if (isSeq(node)) return this.#list(node, offset, path);
     const scalar = node as Scalar;
-    const source = scalar.source ?? '';
-    return { value: scalar.value, offset, source, size: 1, length: source.length, height: 0 };
+    return scalarAt(offset, scalar.value, scalar.source ?? '');
   }
 
   #alias(alias: Alias, offset: number, path: PathToken[]): Located {
@@ -127,7 +126,7 @@ class TreeReader {
     }
     const why = target === null ? 'refers to a value that contains it' : 'has no anchor above it';
     this.report(offset, formatPath(path), `the alias ${quoted(`*${alias.source}`)} ${why}`);
-    return { value: null, offset, source: `*${alias.source}`, size: 1, length: 0, height: 0 };
+    return scalarAt(offset, null, `*${alias.source}`);
   }
 
   #list(list: YAMLSeq, offset: number, path: PathToken[]): Located {
@@ -165,21 +164,18 @@ class TreeReader {
     if (key !== null && isScalar(key)) {
       const { anchor } = key;
       const text = typeof key.value === 'string' ? key.value : (key.source ?? '');
-      if (anchor !== undefined)
-        this.#anchors.set(anchor, {
-          value: text,
-          offset,
-          source: text,
-          size: 1,
-          length: text.length,
-          height: 0,
-        });
+      if (anchor !== undefined) this.#anchors.set(anchor, scalarAt(offset, text, text));
       return text;
     }
     this.report(offset, formatPath(path), 'a key must be a string');
     return null;
   }
 }
+
+const scalarAt = (offset: number, value: unknown, source: string): Located => ({
+  ...{ value, offset, source },
+  ...{ size: 1, length: source.length, height: 0 },
+});
 
 function extentOf(nodes: Located[]): Pick<Located, 'size' | 'length' | 'height'> {
   const extent = { size: 1, length: 0, height: 0 };
@@ -213,6 +209,14 @@ export function valueOffsetAt(root: Located, path: readonly PathToken[]): number
   const isMissing = node?.source === '' && node.value === null;
   return node === undefined || isMissing ? keyOffsetAt(root, path) : node.offset;
 }
+
+/** The problem of a path, at this place. */
+export const problemAt = (
+  path: readonly PathToken[],
+  message: string,
+  place: ReturnType<Place>,
+  suggestion?: string,
+): ManifestProblem => ({ path: formatPath(path), message, ...place, ...present({ suggestion }) });
 
 const PLAIN_KEY = /^[\w-]+$/;
 
