@@ -6,7 +6,7 @@ import { hasExpired } from '../evidence/proof-expiry.ts';
 import { isTrusted } from '../evidence/counted-proofs.ts';
 import type { ProofWrites } from '../evidence/proof.ts';
 import { earnedTier, type Evidence } from './earned.ts';
-import { WEIGHTS, type Rule, type Tier } from './rule.ts';
+import { weightOf, type Rule, type Tier } from './rule.ts';
 import { RULES } from './rules.ts';
 import { judgeSuppressions } from './suppressions.ts';
 import type { EvaluatedSuppression } from '../shapes/audit.ts';
@@ -114,8 +114,4 @@ function scoreOf(rules: readonly Rule[], passed: readonly Rule[], emptyScore: nu
   const total = weightOf(rules);
   const score = total === 0 ? emptyScore : Math.round((100 * weightOf(passed)) / total);
   return { score, grade: gradeOf(score) };
-}
-
-function weightOf(rules: readonly Rule[]): number {
-  return rules.reduce((sum, { severity }) => sum + WEIGHTS[severity], 0);
 }

@@ -2,7 +2,7 @@ import { PACKS } from '../shapes/values.ts';
 import { hasExpired } from '../evidence/proof-expiry.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { provedBy } from './earned.ts';
-import { WEIGHTS, type Rule } from './rule.ts';
+import { weightOf, type Rule } from './rule.ts';
 import { RULES } from './rules.ts';
 import type { AuditSummary } from '../shapes/audit.ts';
 
@@ -30,6 +30,3 @@ export function withProvableScore(
   });
   return { ...audit, proved: Math.min(audit.proved, Math.max(...scores)) };
 }
-
-const weightOf = (rules: readonly Rule[]): number =>
-  rules.reduce((sum, { severity }) => sum + WEIGHTS[severity], 0);

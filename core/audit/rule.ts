@@ -39,3 +39,6 @@ export type RuleOfPack = Omit<Rule, 'pack'>;
 
 /** Weight of a rule in the score. */
 export const WEIGHTS: Readonly<Record<Severity, number>> = { critical: 4, high: 3, medium: 2, low: 1 };
+
+export const weightOf = (rules: readonly Rule[]): number =>
+  rules.reduce((sum, { severity }) => sum + WEIGHTS[severity], 0);

@@ -1,5 +1,6 @@
 import { addTokens, NO_TOKENS } from './token-counts.ts';
 import type { TokenCounts } from '../shapes/request-usage.ts';
+import type { ModelPrice } from '../manifest/manifest.ts';
 import { costOf } from './cost.ts';
 import type { ModelCall } from '../shapes/request-usage.ts';
 import type { UsageTotals } from '../shapes/usage.ts';
@@ -11,10 +12,7 @@ export interface DayTotals extends TokenCounts {
 }
 
 /** The manifest's `model.costControls.usdPerMillionTokens`. */
-export interface TokenPrice {
-  input: number;
-  output: number;
-}
+export type TokenPrice = Pick<ModelPrice, 'input' | 'output'>;
 
 const DAY_MS = 86_400_000;
 
