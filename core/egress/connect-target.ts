@@ -1,4 +1,5 @@
 import type { ClientHello } from './client-hello.ts';
+import { hostName } from './declared.ts';
 
 /** The target of a CONNECT request. */
 export interface ConnectTarget {
@@ -13,10 +14,7 @@ const TARGET = /^(\[[0-9a-f:.]+\]|[a-z0-9_.-]+):(\d{1,5})$/i;
 export function parseConnectTarget(text: string): ConnectTarget | null {
   const [, host = '', digits = ''] = TARGET.exec(text) ?? [];
   const port = Number(digits);
-  const name = host
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, '$1')
-    .replace(/\.$/, '');
+  const name = hostName(host);
   return name === '' || port < 1 || port > 65_535 ? null : { host: name, port };
 }
 

@@ -1,3 +1,4 @@
+import { present } from '../untrusted/present.ts';
 import { reportedName } from '../untrusted/reported-name.ts';
 import { declaredModelName, modelNamesOf } from '../facts/sightings.ts';
 import { parseAddress } from '../facts/address.ts';
@@ -207,10 +208,8 @@ export function hostsIn(address: string, type: string | undefined): string[] | n
 
 function vendorsOf({ spec: { model } }: Manifest): { path: string; provider: string }[] {
   const { provider, fallback } = model;
-  const first = { path: 'spec.model.provider', provider };
-  return fallback === undefined
-    ? [first]
-    : [first, { path: 'spec.model.fallback.provider', provider: fallback.provider }];
+  const others = fallback ? [{ path: 'spec.model.fallback.provider', provider: fallback.provider }] : [];
+  return [{ path: 'spec.model.provider', provider }, ...others];
 }
 
 interface Address {
@@ -229,13 +228,7 @@ export function addressesOf(manifest: Manifest): Address[] {
   const { api, humanInTheLoop, subagents = [], observability } = manifest.spec;
   const found: Address[] = reachTargets(manifest).flatMap(({ id, path, address }) =>
     address.known
-      ? [
-          {
-            ...{ id, path, value: address.value },
-            ...(address.type === undefined ? {} : { type: address.type }),
-            ...(address.port === undefined ? {} : { port: address.port }),
-          },
-        ]
+      ? { id, path, value: address.value, ...present({ type: address.type, port: address.port }) }
       : [],
   );
   const others: [path: string, value: string | undefined][] = [

@@ -94,8 +94,8 @@ function toolCallOf(message: Record<string, unknown>): McpToolCall[] {
 /** Reads one message of a server, or the messages of a batch. Requests and notifications of the server are not listed. */
 export function readMcpResponses(body: unknown): McpResponse[] {
   const messages: unknown[] = Array.isArray(body) ? body.slice(0, MAX_MESSAGES) : [body];
-  return messages.filter(isMessage).flatMap((message): McpResponse[] => {
-    const id = idOf(message);
+  return messages.filter(isRecord).flatMap((message): McpResponse[] => {
+    const id = own(message, 'jsonrpc') === '2.0' ? idOf(message) : null;
     if (id === null || Object.hasOwn(message, 'method')) return [];
     if (isRecord(own(message, 'error'))) return [{ kind: 'result', id, isError: true }];
     const result = own(message, 'result');
@@ -144,10 +144,6 @@ export const mcpRefusal = (message: string): unknown => ({
   id: null,
   error: { code: PARSE_ERROR, message },
 });
-
-function isMessage(value: unknown): value is Record<string, unknown> {
-  return isRecord(value) && own(value, 'jsonrpc') === '2.0';
-}
 
 function idOf(message: Record<string, unknown>): RpcId | null {
   const id = own(message, 'id');

@@ -1,29 +1,24 @@
 import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
-import type { FailModes } from '../../core/egress/fail-modes.ts';
 import { LaneRoutes } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
-import type { ModelUsage, ModelWire, WireName } from '../../core/egress/model-wire.ts';
+import type { ModelUsage } from '../../core/egress/model-wire.ts';
 import type { EgressUsage } from '../../core/shapes/egress-call.ts';
 import { priceOf, type KnownPrice } from '../../core/egress/prices.ts';
 import type { EgressFacts } from '../../core/facts/egress-facts.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
-import type { PolicyMode } from '../../core/shapes/values.ts';
 import { costOf } from '../../core/usage/cost.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
-import { slept, type Clock } from '../../runtime/clock.ts';
+import { slept } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import { startOnLoopback } from '../loopback.ts';
 import type { RequestTraces } from '../otlp/request-traces.ts';
-import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
-import type { LoadLimits } from '../proxy/load-limits.ts';
 import { OutageLog } from '../proxy/outage-log.ts';
 import { createHttpUpstream } from '../http-client/create-http-upstream.ts';
-import type { TlsTrust } from '../proxy/upstream.ts';
 import { CallNames } from './call-names.ts';
-import type { OnForbiddenTool } from './egress-fields.ts';
+import type { CallContext } from './create-call.ts';
 import { EgressLog } from './egress-log.ts';
 import { EgressPolicy, type EgressPolicyOptions } from './egress-policy.ts';
 import type { LaneContext, OpenLane } from './lane-context.ts';
@@ -37,26 +32,20 @@ const MAX_PRICES = 200;
 /** Hosts, by lane, to which upstreams redirect and that are logged. */
 const MAX_DEPARTURES = 20;
 
-export interface EgressOptions {
+export interface EgressOptions
+  extends
+    Omit<EgressPolicyOptions, 'evaluator' | 'memory'>,
+    Pick<CallContext, 'wires' | 'onForbiddenTool'>,
+    Pick<LaneContext, 'load' | 'clock' | 'tls'> {
   /** Empty: no port is opened, and the log has only the calls of the CONNECT lane. */
   lanes: readonly Lane[];
   port: number;
-  mode: PolicyMode;
-  failModes: FailModes;
-  onForbiddenTool: OnForbiddenTool;
-  tls: TlsTrust;
   /** Number of calls that the log keeps. */
   capacity: number;
-  wires: Readonly<Record<WireName, ModelWire>>;
-  manifest: () => Manifest;
-  policy: Pick<PolicyEvaluator, 'evaluateEgress'>;
-  directive: EgressPolicyOptions['directive'];
-  totals: EgressPolicyOptions['totals'];
+  policy: EgressPolicyOptions['evaluator'];
   audit: AuditLog;
-  load: LoadLimits;
   /** null: no spans are received, so traces are not remembered. */
   traces: Pick<RequestTraces, 'requestIdAt'> | null;
-  clock: Clock;
   logger: Logger;
 }
 
