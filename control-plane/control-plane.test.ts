@@ -20,7 +20,8 @@ import type { PodIdentification } from './auth/pod-identity.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import { createContext } from './context.ts';
 import { DEFAULT_RETENTION } from './stores/sql/retention.ts';
-import { SqliteStore } from './stores/sqlite/sqlite-store.ts';
+import { SqlStore } from './stores/sql/sql-store.ts';
+import { SqliteDatabase } from './stores/sqlite/sqlite-database.ts';
 import type { Store } from './stores/store.ts';
 
 const ADMIN = 'admin-key-of-a-test';
@@ -103,7 +104,7 @@ beforeEach(async () => {
   clock = new ManualClock('2026-03-01T10:00:00.000Z');
   stopping = false;
   warnings = [];
-  store = new SqliteStore({ directory, clock, rateLimitSeconds: 10 });
+  store = new SqlStore({ database: new SqliteDatabase(directory), clock, rateLimitSeconds: 10 });
   await store.start();
   await start();
 });

@@ -21,7 +21,8 @@ import { readConfig, type ControlPlaneConfig } from './config.ts';
 import { createContext, type ControlPlaneContext } from './context.ts';
 import type { AdminAction } from '../core/shapes/admin-action.ts';
 import { KubernetesStore } from './stores/kubernetes/kubernetes-store.ts';
-import { SqliteStore } from './stores/sqlite/sqlite-store.ts';
+import { SqlStore } from './stores/sql/sql-store.ts';
+import { SqliteDatabase } from './stores/sqlite/sqlite-database.ts';
 import type { Store } from './stores/store.ts';
 
 const ADMIN = 'admin-key-of-a-test';
@@ -66,7 +67,7 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'history-'));
   clock = new ManualClock(START);
   logged = [];
-  store = new SqliteStore({ directory, clock, rateLimitSeconds: 10 });
+  store = new SqlStore({ database: new SqliteDatabase(directory), clock, rateLimitSeconds: 10 });
   await store.start();
   await serve();
 });

@@ -4,6 +4,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ApiServerOutage } from '../api-server-outage.ts';
 import type { AgentKey, Store } from '../stores/store.ts';
+import { tryAgain } from '../try-again.ts';
 import type { PodIdentity } from './pod-identity.ts';
 import type { RegistrationTokens } from './registration-token.ts';
 import { sourceOf } from './once-per-source.ts';
@@ -78,14 +79,12 @@ async function podOf(
   if (pods === null) throw unauthorized('the key is not a registration key, and no cluster is configured');
   const found = await pods.identify(token, source).catch((error: unknown) => {
     apiServer.failed(error);
-    throw new Problem(503, 'cannot verify the token: the API server is unavailable; try again', {
-      headers: { 'retry-after': '2' },
-    });
+    throw tryAgain('cannot verify the token: the API server is unavailable; try again', 2);
   });
   if (found.kind === 'unauthenticated') throw unauthorized(found.reason);
   if (found.kind === 'limited')
-    throw new Problem(429, 'too many invalid tokens from this address; try again', {
-      headers: { 'retry-after': String(found.retryAfterSeconds) },
+    throw tryAgain('too many invalid tokens from this address; try again', found.retryAfterSeconds, {
+      status: 429,
     });
   if (found.kind === 'no-agent') throw new Problem(403, found.reason);
   const { namespace, agentName, pod, uid } = found;

@@ -2,6 +2,7 @@ import { createHash, hkdfSync, randomUUID, scrypt } from 'node:crypto';
 import { errors, jwtVerify, SignJWT } from 'jose';
 import { isDnsLabel } from '../../core/injection/names.ts';
 import type { TokenHash } from '../../core/shapes/observation.ts';
+import { setNewest } from '../../core/untrusted/set-newest.ts';
 import type { Secret } from '../../runtime/secret.ts';
 
 /** Lifetime of a registered agent's apiKey, in seconds (30 days). */
@@ -124,9 +125,7 @@ export function createRegistrationTokens(keys: () => Promise<SigningKeys>) {
       for (const key of await keys()) {
         const verified = await verifyWith(key, token, at);
         if (verified === null) continue;
-        verifiedTokens.set(id, verified);
-        const [oldest] = verifiedTokens.keys();
-        if (verifiedTokens.size > MAX_VERIFIED && oldest !== undefined) verifiedTokens.delete(oldest);
+        setNewest(verifiedTokens, [id, verified], MAX_VERIFIED);
         return verified;
       }
       return null;

@@ -8,6 +8,7 @@ import { callerOf, type Caller } from '../auth/caller.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { replyTo } from '../status/reply.ts';
 import type { HeartbeatOutcome } from '../stores/store.ts';
+import { tryAgain } from '../try-again.ts';
 
 /** Maximum size of a HeartbeatV1, in bytes. */
 const MAX_HEARTBEAT_BYTES = 64 * 1024;
@@ -90,8 +91,8 @@ function replyUnchanged(outcome: Exclude<HeartbeatOutcome, { kind: 'accepted' }>
     case 'repeat':
       return null;
     case 'limited':
-      throw new Problem(429, outcome.isNewName === true ? TOO_MANY_NAMES : TOO_EARLY, {
-        headers: { 'retry-after': String(outcome.retryAfterSeconds) },
+      throw tryAgain(outcome.isNewName === true ? TOO_MANY_NAMES : TOO_EARLY, outcome.retryAfterSeconds, {
+        status: 429,
       });
     case 'taken':
       throw new Problem(
@@ -101,8 +102,9 @@ function replyUnchanged(outcome: Exclude<HeartbeatOutcome, { kind: 'accepted' }>
     case 'unknown':
       if (caller.kind === 'registered') throw new Problem(401, 'the agent was removed; register again');
       // Not 404: the operator creates the observation of a new workload within seconds, and the sender must retry.
-      throw new Problem(503, 'the AgentObservation of this agent does not exist yet; try again', {
-        headers: { 'retry-after': String(OBSERVATION_WAIT_SECONDS) },
-      });
+      throw tryAgain(
+        'the AgentObservation of this agent does not exist yet; try again',
+        OBSERVATION_WAIT_SECONDS,
+      );
   }
 }

@@ -12,7 +12,7 @@ import { INVALID } from '../../core/untrusted/fields.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
-import type { HistoryStore } from '../stores/history.ts';
+import type { HistoryStore, Times } from '../stores/history.ts';
 import { findAgent, namespaceReader } from './find-agent.ts';
 import { oneOf, readQuery, type QueryParameter } from './query.ts';
 import { readRoute } from './read-route.ts';
@@ -120,11 +120,6 @@ export function historyRoutes(context: ControlPlaneContext): ControlPlaneRoute[]
     const points = await history.fleet({ step, ...range, ...present({ namespace }) });
     return { namespace: namespace ?? null, step, ...textOf(range), points };
   }
-}
-
-interface Times {
-  from: Date;
-  to: Date;
 }
 
 function requireRange(step: HistoryStep, given: Partial<Times>, now: Date): Times {

@@ -8,6 +8,7 @@ import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { parseRegistration } from '../registration/parse-registration.ts';
 import { MAX_LIVE_TOKENS } from '../status/changes.ts';
 import type { TokenOutcome } from '../stores/store.ts';
+import { tryAgain } from '../try-again.ts';
 
 /** A registration may carry a whole manifest. */
 const MAX_REGISTRATION_BYTES = 256 * 1024;
@@ -102,12 +103,8 @@ async function requireStored(outcome: Promise<TokenOutcome>): Promise<void> {
     case 'unknown-agent':
       throw new Problem(409, 'the agent was removed concurrently; register again');
     case 'too-many':
-      throw new Problem(
-        429,
-        `the agent has ${MAX_LIVE_TOKENS} valid keys; use one of them or register again`,
-        {
-          headers: { 'retry-after': '3600' },
-        },
-      );
+      throw tryAgain(`the agent has ${MAX_LIVE_TOKENS} valid keys; use one of them or register again`, 3600, {
+        status: 429,
+      });
   }
 }

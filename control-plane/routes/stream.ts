@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express';
 import { EVENT_STREAM_HEADERS } from '../../runtime/event-stream.ts';
-import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneRoute } from '../context.ts';
 import type { LiveFleet } from '../live/fleet.ts';
 import { MAX_STREAMS } from '../live/fleet-streams.ts';
+import { tryAgain } from '../try-again.ts';
 
 /** The changes of the fleet as server-sent events. */
 export function streamRoutes(live: () => LiveFleet): ControlPlaneRoute[] {
@@ -30,10 +30,7 @@ export function streamRoutes(live: () => LiveFleet): ControlPlaneRoute[] {
 }
 
 async function connect(request: Request, response: Response, { streams }: LiveFleet): Promise<void> {
-  if (streams.isFull)
-    throw new Problem(503, `the limit of ${MAX_STREAMS} event streams is reached; try again`, {
-      headers: { 'retry-after': '10' },
-    });
+  if (streams.isFull) throw tryAgain(`the limit of ${MAX_STREAMS} event streams is reached; try again`, 10);
   if (request.method === 'HEAD') response.writeHead(200, EVENT_STREAM_HEADERS).end();
   else await streams.connect(response);
 }

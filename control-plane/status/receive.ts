@@ -2,12 +2,11 @@ import { isRepeat, mergeHeartbeat } from '../../core/observation/merge-heartbeat
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import type { ObservationContext } from '../../core/observation/status-of.ts';
 import { knownInstance, liveCount } from '../../core/observation/worst-instances.ts';
-import type { Arrival } from '../stores/store.ts';
+import type { Arrival, HeartbeatOutcome } from '../stores/store.ts';
 
 export type Received =
   | { kind: 'accepted'; status: ObservationStatus; isNewName: boolean }
-  | { kind: 'repeat' }
-  | { kind: 'limited'; retryAfterSeconds: number; isNewName?: true };
+  | Extract<HeartbeatOutcome, { kind: 'repeat' | 'limited' }>;
 
 /** Inputs from the store in addition to the agent's status. */
 export interface ReceiveOptions {

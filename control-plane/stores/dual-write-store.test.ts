@@ -7,7 +7,8 @@ import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { storeContract } from '../../testing/fleet/store-contract.ts';
 import { dualWriteStore, isGoneFrom } from './dual-write-store.ts';
-import { SqliteStore } from './sqlite/sqlite-store.ts';
+import { SqlStore } from './sql/sql-store.ts';
+import { SqliteDatabase } from './sqlite/sqlite-database.ts';
 import type { Arrival, Store } from './store.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
@@ -17,13 +18,13 @@ const KEY = { namespace: 'team', name: 'shop' };
 /** A second database replaces the cluster; both kinds of store fulfil the same contract. */
 function openPair(directory: string): { store: Store; mirror: Store; clock: ManualClock } {
   const clock = new ManualClock(START);
-  const mirror: Store = new SqliteStore({
-    directory: join(directory, 'mirror'),
+  const mirror: Store = new SqlStore({
+    database: new SqliteDatabase(join(directory, 'mirror')),
     clock: new ManualClock(START),
     rateLimitSeconds: 10,
   });
-  const store = new SqliteStore({
-    directory: join(directory, 'primary'),
+  const store = new SqlStore({
+    database: new SqliteDatabase(join(directory, 'primary')),
     clock,
     rateLimitSeconds: 10,
     isGone: (key, time) => isGoneFrom(mirror, key, time),
@@ -190,10 +191,10 @@ describe('A dual-write store', () => {
       removeProof: act,
       remove: act,
     };
-    const database = { directory: join(directory, 'own'), clock: ownClock, rateLimitSeconds: 10 };
+    const database = new SqliteDatabase(join(directory, 'own'));
     const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
     const mirrored = dualWriteStore({
-      store: new SqliteStore(database),
+      store: new SqlStore({ database, clock: ownClock, rateLimitSeconds: 10 }),
       mirror: fake,
       clock: ownClock,
       logger,

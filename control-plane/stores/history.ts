@@ -8,19 +8,20 @@ import type {
 } from '../../core/shapes/history.ts';
 import type { AgentKey } from './store.ts';
 
-export interface AgentHistoryQuery extends AgentKey {
-  step: AgentHistory['step'];
+export interface Times {
   /** Inclusive. */
   from: Date;
   /** Exclusive. */
   to: Date;
 }
 
-export interface FleetHistoryQuery {
+export interface AgentHistoryQuery extends AgentKey, Times {
+  step: AgentHistory['step'];
+}
+
+export interface FleetHistoryQuery extends Times {
   namespace?: string;
   step: FleetHistory['step'];
-  from: Date;
-  to: Date;
 }
 
 /** The part of a store that keeps the past. Only the SQL stores have it. */

@@ -17,7 +17,7 @@ import { dualWriteStore, isGoneFrom } from './dual-write-store.ts';
 import { KubernetesStore } from './kubernetes/kubernetes-store.ts';
 import { PostgresDatabase } from './postgres/postgres-database.ts';
 import { SqlStore, type SqlStoreOptions } from './sql/sql-store.ts';
-import { SqliteStore } from './sqlite/sqlite-store.ts';
+import { SqliteDatabase } from './sqlite/sqlite-database.ts';
 import type { Store } from './store.ts';
 
 interface Parts {
@@ -89,12 +89,12 @@ function databaseStoreOf(
 ): SqlStore {
   const { database, retention, RATE_LIMIT_SECONDS: rateLimitSeconds, DATA_DIR: directory } = config;
   const clock = systemClock;
-  const options = { ...given, clock, rateLimitSeconds, retention };
-  // readConfig sets an address with the PostgreSQL store only.
-  return database === null
-    ? new SqliteStore({ ...options, directory })
-    : new SqlStore({
-        ...options,
-        database: new PostgresDatabase({ ...database, clock, logger: given.logger }),
-      });
+  return new SqlStore({
+    ...{ ...given, clock, rateLimitSeconds, retention },
+    // readConfig sets an address with the PostgreSQL store only.
+    database:
+      database === null
+        ? new SqliteDatabase(directory)
+        : new PostgresDatabase({ ...database, clock, logger: given.logger }),
+  });
 }

@@ -1,12 +1,8 @@
 import { brokenRule } from './allowed.ts';
 import { minimumScoreOf } from '../shapes/grade.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
-import type { InstanceStatus } from '../shapes/instance.ts';
 import { leastEvidence, notShownText, provedPercent } from './reported-state.ts';
 import { row } from './condition-table.ts';
-
-const sum = (live: readonly InstanceStatus[], of: (instance: InstanceStatus) => number): number =>
-  live.reduce((total, instance) => total + of(instance), 0);
 
 /** Issues that the message of `CriticalIssueRecently` names. */
 const MAX_NAMED = 3;
@@ -38,12 +34,12 @@ export const COMPLIANT: readonly ConditionRow[] = [
   }),
   row('False', 'CriticalIssue', {
     when: 'an instance has an issue of severity critical',
-    holds: ({ live }) => sum(live, (instance) => instance.criticalIssues) > 0,
+    holds: ({ live }) => live.some(({ criticalIssues }) => criticalIssues > 0),
     message: () => 'the gap report has a critical issue',
   }),
   row('False', 'PolicyDenied', {
     when: 'the policy denied a request or a call through a lane between the last two heartbeats, or the last gap report has an issue `policy.*`',
-    holds: ({ live }) => sum(live, (instance) => instance.deniedInWindow + instance.violations) > 0,
+    holds: ({ live }) => live.some(({ deniedInWindow, violations }) => deniedInWindow + violations > 0),
     message: () => 'requests violate the policy',
   }),
   row('False', 'CriticalIssueRecently', {

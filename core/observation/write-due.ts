@@ -5,16 +5,14 @@ export function coalescingWindowMs(intervalSeconds: number): number {
   return Math.min(60, 2 * intervalSeconds) * 1000;
 }
 
+const URGENT = ['phase', 'grade', 'score', 'violations', 'proofRevision'] as const;
+
 /** Whether the change must be written at once, because watchers need it or because it must survive a crash. */
 export function isUrgent(before: ObservationStatus | undefined, after: ObservationStatus): boolean {
   if (before === undefined) return true;
   return (
-    before.phase !== after.phase ||
-    before.grade !== after.grade ||
-    before.score !== after.score ||
-    before.violations !== after.violations ||
     before.manifestChange?.at !== after.manifestChange?.at ||
-    before.proofRevision !== after.proofRevision ||
+    URGENT.some((member) => before[member] !== after[member]) ||
     statesOf(before) !== statesOf(after) ||
     hasNewInstance(before, after)
   );

@@ -5,7 +5,8 @@ import { createControlPlaneApp } from '../../control-plane/app.ts';
 import { readConfig } from '../../control-plane/config.ts';
 import { createContext } from '../../control-plane/context.ts';
 import type { Organisation } from '../../control-plane/organisation/organisation.ts';
-import { SqliteStore } from '../../control-plane/stores/sqlite/sqlite-store.ts';
+import { SqlStore } from '../../control-plane/stores/sql/sql-store.ts';
+import { SqliteDatabase } from '../../control-plane/stores/sqlite/sqlite-database.ts';
 import type { Store } from '../../control-plane/stores/store.ts';
 import { listen, type Listener, type ListenOptions } from '../../runtime/http-listener.ts';
 import { silentLogger } from '../../runtime/logger.ts';
@@ -67,7 +68,11 @@ export async function startControlPlaneRig(options: ControlPlaneRigOptions = {})
   });
   if (!config.ok) throw new Error(JSON.stringify(config.problems));
   const clock = new ManualClock('2026-03-01T10:00:00.000Z');
-  const store = new SqliteStore({ directory, clock, rateLimitSeconds: options.rateLimitSeconds ?? 0 });
+  const store = new SqlStore({
+    database: new SqliteDatabase(directory),
+    clock,
+    rateLimitSeconds: options.rateLimitSeconds ?? 0,
+  });
   await store.start();
   const metrics = createMetrics();
   const context = createContext({

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { createControlPlaneApp } from '../../control-plane/app.ts';
 import { readConfig } from '../../control-plane/config.ts';
 import { createContext } from '../../control-plane/context.ts';
-import { SqliteStore } from '../../control-plane/stores/sqlite/sqlite-store.ts';
+import { SqlStore } from '../../control-plane/stores/sql/sql-store.ts';
+import { SqliteDatabase } from '../../control-plane/stores/sqlite/sqlite-database.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { listen } from '../../runtime/http-listener.ts';
@@ -30,7 +31,11 @@ export async function startAgentServers(): Promise<AgentServers> {
   const directory = await mkdtemp(join(tmpdir(), 'agent-servers-'));
   const result = readConfig({ PLATFORM_ADMIN_KEY: adminKey, DATA_DIR: directory, STORE: 'sqlite' });
   if (!result.ok) throw new Error(JSON.stringify(result.problems));
-  const store = new SqliteStore({ directory, clock: systemClock, rateLimitSeconds: 0 });
+  const store = new SqlStore({
+    database: new SqliteDatabase(directory),
+    clock: systemClock,
+    rateLimitSeconds: 0,
+  });
   await store.start();
   const context = createContext({
     config: result.config,

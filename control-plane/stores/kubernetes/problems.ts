@@ -3,18 +3,17 @@ import { KubeError } from '../../../kube/client.ts';
 import { isMirrored } from '../../../core/observation/mirrored.ts';
 import type { AgentObservation } from '../../../core/observation/observation.ts';
 import { Problem } from '../../../runtime/problem.ts';
+import { tryAgain } from '../../try-again.ts';
 import type { AgentKey } from '../store.ts';
 
 /** The API server is unreachable or did not accept a write; the sender retries. */
 export function unavailable(detail: string): Problem {
-  return new Problem(503, detail, { headers: { 'retry-after': '2' } });
+  return tryAgain(detail, 2);
 }
 
 /** The pending heartbeats are at the limit that a crash may lose, so the sender must retry later. */
 export function overloaded(): Problem {
-  return new Problem(503, 'the API server does not keep up with heartbeat writes; try again', {
-    headers: { 'retry-after': '10' },
-  });
+  return tryAgain('the API server does not keep up with heartbeat writes; try again', 10);
 }
 
 /** A mirrored agent reports to its own control plane, and the operator copies the result. Throws a 409. */

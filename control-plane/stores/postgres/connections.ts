@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { tlsOptionsOf, type DatabaseAddress } from './database-url.ts';
+import { READ_ONLY, UnusableServer } from './unusable-server.ts';
 
 export interface ConnectionSettings {
   address: DatabaseAddress;
@@ -31,22 +32,6 @@ const KEEP_ALIVE_MS = 10_000;
 
 /** PostgreSQL's types int8 and numeric, which the driver returns as text. Values of this product are exact as numbers. */
 const NUMBERS = [20, 1700];
-
-/** The server does not accept changes: it is a standby, or set to read-only. */
-export class ReadOnlyServer extends Error {
-  constructor() {
-    super('the server accepts no changes: it is a standby, or default_transaction_read_only is set');
-    this.name = 'ReadOnlyServer';
-  }
-}
-
-/** The encoding of the database cannot store every text. */
-export class WrongEncoding extends Error {
-  constructor(encoding: string) {
-    super(`the database has the encoding ${encoding} instead of UTF8`);
-    this.name = 'WrongEncoding';
-  }
-}
 
 /** Throws an error that names DATABASE_CA_FILE. */
 export function clientConfigOf(settings: ConnectionSettings): pg.ClientConfig {
@@ -116,14 +101,21 @@ const PREPARE = `
       ELSE current_setting('synchronous_commit') END, false),
     current_setting('transaction_read_only') AS "readOnly", current_setting('server_encoding') AS encoding`;
 
+const STANDBY = 'the server accepts no changes: it is a standby, or default_transaction_read_only is set';
+
 async function prepare(client: pg.ClientBase, { statementMs, responseMs }: Timeouts): Promise<void> {
   const { rows } = await client.query<{ readOnly: string; encoding: string }>(PREPARE, [
     String(statementMs),
     String(responseMs),
   ]);
   const { readOnly, encoding } = rows[0] ?? { readOnly: 'off', encoding: 'UTF8' };
-  if (readOnly === 'on') throw new ReadOnlyServer();
-  if (encoding !== 'UTF8') throw new WrongEncoding(encoding);
+  if (readOnly === 'on') throw new UnusableServer(STANDBY, READ_ONLY);
+  // Another encoding cannot store every text.
+  if (encoding !== 'UTF8')
+    throw new UnusableServer(`the database has the encoding ${encoding} instead of UTF8`, {
+      reason: 'the encoding of the database is not UTF8',
+      fix: 'create the database with ENCODING UTF8',
+    });
 }
 
 /** A migration that takes longer has failed, for example because the network to the server is lost. */

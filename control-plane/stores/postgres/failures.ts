@@ -1,7 +1,6 @@
 import { types } from 'node:util';
 import pg from 'pg';
-import { ReadOnlyServer, WrongEncoding } from './connections.ts';
-import { IncompleteSchema, NewerSchema } from './migrations.ts';
+import { READ_ONLY, UnusableServer, type Explanation } from './unusable-server.ts';
 
 /**
  * What a failed statement means for its transaction.
@@ -47,13 +46,6 @@ export function kindOf(error: unknown): FailureKind {
   return KINDS[code] ?? KINDS[code.slice(0, 2)] ?? 'bug';
 }
 
-export interface Explanation {
-  /** For `/readyz`, without details. */
-  reason: string;
-  /** What to do. */
-  fix: string;
-}
-
 const SERVER = 'check that the server runs and is reachable at the host and port of DATABASE_URL';
 
 /** By SQLSTATE code or class. */
@@ -93,22 +85,9 @@ const TLS_ERROR = /CERT|SIGNATURE|ERR_TLS|ERR_SSL|EPROTO|support SSL|SSL connect
 
 /** Why the database cannot be used, for the person who runs the control plane. */
 export function explain(error: unknown): Explanation {
-  if (error instanceof ReadOnlyServer)
-    return { reason: 'the database is read-only', fix: 'connect to the primary server in DATABASE_URL' };
-  if (error instanceof WrongEncoding)
-    return {
-      reason: 'the encoding of the database is not UTF8',
-      fix: 'create the database with ENCODING UTF8',
-    };
-  if (error instanceof IncompleteSchema)
-    return {
-      reason: 'the schema of the database is incomplete',
-      fix: 'restore a complete backup, or use an empty database',
-    };
-  if (error instanceof NewerSchema)
-    return { reason: 'the schema of the database is newer than this build', fix: 'use a newer build' };
+  if (error instanceof UnusableServer) return error.explanation;
   const code = codeOf(error);
-  if (error instanceof pg.DatabaseError && code === '25006') return explain(new ReadOnlyServer());
+  if (error instanceof pg.DatabaseError && code === '25006') return READ_ONLY;
   if (kindOf(error) === 'schema') return LOST_SCHEMA;
   const known = error instanceof pg.DatabaseError ? EXPLANATIONS[code.slice(0, 2)] : undefined;
   if (known !== undefined) return known;

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { definitionsFor } from '../sql/dialect.ts';
 import { HISTORY_TABLES } from '../sql/history-tables.ts';
+import { NEWER_SCHEMA, UnusableServer } from './unusable-server.ts';
 
 /**
  * The schema, one entry per version; the table `schema_version` has a row for each one that was applied. Released entries are
@@ -107,24 +108,6 @@ const LOCK_MS = 10_000;
 /** The server ends a migration whose process is suspended, because it holds the lock. */
 const IDLE_MS = 60_000;
 
-/** A newer build wrote the database. */
-export class NewerSchema extends Error {
-  constructor(version: number) {
-    super(
-      `the database of DATABASE_URL has schema version ${version}, but this build supports at most ${SCHEMA_VERSION}; use a newer build`,
-    );
-    this.name = 'NewerSchema';
-  }
-}
-
-/** The database has a schema version, but not all of its tables, for example after a partial restore. */
-export class IncompleteSchema extends Error {
-  constructor(missing: readonly string[]) {
-    super(`the schema of the database of DATABASE_URL has no table ${missing.join(', ')}`);
-    this.name = 'IncompleteSchema';
-  }
-}
-
 const TABLES = MIGRATIONS.flatMap((text) =>
   [...text.matchAll(/CREATE TABLE (\w+)/g)].map(([, name]) => name),
 );
@@ -141,7 +124,11 @@ export async function migrate(client: pg.ClientBase): Promise<void> {
   await client.query('SET LOCAL statement_timeout = 0');
   await client.query(`SELECT pg_advisory_xact_lock(${ADVISORY_LOCK})`);
   const version = await versionOf(client);
-  if (version > SCHEMA_VERSION) throw new NewerSchema(version);
+  if (version > SCHEMA_VERSION)
+    throw new UnusableServer(
+      `the database of DATABASE_URL has schema version ${version}, but this build supports at most ${SCHEMA_VERSION}; use a newer build`,
+      NEWER_SCHEMA,
+    );
   for (const [index, text] of MIGRATIONS.entries()) {
     if (index < version) continue;
     await client.query(definitionsFor('postgres', text));
@@ -151,7 +138,13 @@ export async function migrate(client: pg.ClientBase): Promise<void> {
     'SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL',
     [TABLES],
   );
-  if (rows.length > 0) throw new IncompleteSchema(rows.map(({ name }) => name));
+  // For example after a partial restore.
+  const missing = rows.map(({ name }) => name).join(', ');
+  if (missing !== '')
+    throw new UnusableServer(`the schema of the database of DATABASE_URL has no table ${missing}`, {
+      reason: 'the schema of the database is incomplete',
+      fix: 'restore a complete backup, or use an empty database',
+    });
   await client.query('COMMIT');
 }
 

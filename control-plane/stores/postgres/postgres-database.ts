@@ -5,8 +5,9 @@ import type { SqlDatabase, SqlSession } from '../sql/sql-database.ts';
 import { unavailable } from '../sql/unavailable.ts';
 import { clientConfigOf, createPool, TIMEOUTS, withClient, type ConnectionSettings } from './connections.ts';
 import { explain, kindOf } from './failures.ts';
-import { migrate, NewerSchema } from './migrations.ts';
+import { migrate } from './migrations.ts';
 import { runTransaction, type Ending } from './run-transaction.ts';
+import { NEWER_SCHEMA, UnusableServer } from './unusable-server.ts';
 
 export interface PostgresOptions extends ConnectionSettings {
   clock: Clock;
@@ -61,7 +62,7 @@ export class PostgresDatabase implements SqlDatabase {
     this.#config = clientConfigOf(this.#options);
     this.#pool = createPool(this.#options, this.#config, (client) => this.#current.add(client));
     const error = await this.#connect();
-    if (error instanceof NewerSchema) {
+    if (error instanceof UnusableServer && error.explanation === NEWER_SCHEMA) {
       await this.close();
       throw error;
     }

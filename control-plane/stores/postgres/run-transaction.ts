@@ -6,12 +6,12 @@ import { kindOf } from './failures.ts';
 /** How one run of a transaction ended. `isBroken`: the connection must not be used again. */
 export type Ending<T> =
   | { kind: 'committed'; result: T }
-  /** An error of the work or a bug; nothing was stored. */
-  | { kind: 'failed'; error: unknown; isBroken: boolean }
-  /** Nothing was stored, and the transaction may succeed if it runs again. */
-  | { kind: 'repeatable'; error: unknown; isBroken: boolean }
-  /** The server could not do it, or it is not known whether it did. */
-  | { kind: 'unavailable'; error: unknown; isBroken: boolean };
+  /**
+   * - failed: an error of the work or a bug; nothing was stored
+   * - repeatable: nothing was stored, and the transaction may succeed if it runs again
+   * - unavailable: the server could not do it, or it is not known whether it did
+   */
+  | { kind: 'failed' | 'repeatable' | 'unavailable'; error: unknown; isBroken: boolean };
 
 /** How a transaction runs on its connection. */
 export interface Running<T> {

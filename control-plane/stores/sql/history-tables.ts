@@ -6,6 +6,7 @@ import type { HistoryStore } from '../history.ts';
 import type { AgentKey } from '../store.ts';
 import { addAction, listActions } from './admin-actions.ts';
 import { agentHistory, fleetHistory, trendsOf } from './history-queries.ts';
+import type { SqlRetention } from './retention.ts';
 import type { SqlDatabase, SqlSession } from './sql-database.ts';
 
 /**
@@ -63,16 +64,6 @@ export const HISTORY_TABLES = `
     status     BIGINT NOT NULL
   );
 `;
-
-/** How long the past is kept. */
-export interface Retention {
-  /** Number of heartbeats of each agent. */
-  heartbeats: number;
-  /** Days of roll-ups by hour. */
-  hourlyDays: number;
-  /** Days of roll-ups by day, and of changes. */
-  dailyDays: number;
-}
 
 export interface StatusChange {
   key: AgentKey;
@@ -149,7 +140,11 @@ const EXPIRE_ROLLUPS = `
     AND starts_at < (SELECT min(starts_at) FROM rollups WHERE step = $1) + $3`;
 
 /** Deletes what is older than the retention. Called once an hour. */
-export async function expireHistory(session: SqlSession, retention: Retention, at: Date): Promise<void> {
+export async function expireHistory(
+  session: SqlSession,
+  retention: Pick<SqlRetention, 'hourlyDays' | 'dailyDays'>,
+  at: Date,
+): Promise<void> {
   const oldestOf = (days: number): number => at.getTime() - days * DAY_MS;
   const expire = (step: RollupStep, days: number): Promise<number> =>
     session.run(EXPIRE_ROLLUPS, step, oldestOf(days), MAX_EXPIRED_STEPS * STEP_MS[step]);

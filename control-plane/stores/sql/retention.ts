@@ -1,7 +1,11 @@
-import type { Retention } from './history-tables.ts';
-
 /** How long an SQL store keeps data. */
-export interface SqlRetention extends Retention {
+export interface SqlRetention {
+  /** Number of heartbeats of each agent. */
+  heartbeats: number;
+  /** Days of roll-ups by hour. */
+  hourlyDays: number;
+  /** Days of roll-ups by day, and of changes. */
+  dailyDays: number;
   /** Days after which a workload without a heartbeat is removed; 0: never. */
   removeAfterDays: number;
 }

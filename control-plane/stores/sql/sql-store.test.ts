@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
 import { ManualClock } from '../../../testing/time/manual-clock.ts';
-import { SqliteStore, type SqliteStoreOptions } from '../sqlite/sqlite-store.ts';
+import { SqlStore, type SqlStoreOptions } from './sql-store.ts';
+import { SqliteDatabase } from '../sqlite/sqlite-database.ts';
 import type { AgentKey, Arrival, FleetChanges, Store } from '../store.ts';
 import { DEFAULT_RETENTION } from './retention.ts';
 
@@ -33,13 +34,19 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-async function open(options: Partial<SqliteStoreOptions> = {}): Promise<void> {
+async function open(options: Partial<SqlStoreOptions> = {}): Promise<void> {
   const logger = {
     ...silentLogger,
     info: (message: string) => void log.push(message),
     warn: (message: string) => void log.push(message),
   };
-  store = new SqliteStore({ directory, clock, rateLimitSeconds: 0, logger, ...options });
+  store = new SqlStore({
+    database: new SqliteDatabase(directory),
+    clock,
+    rateLimitSeconds: 0,
+    logger,
+    ...options,
+  });
   await store.start();
   sleep = await clock.nextSleep();
 }

@@ -15,7 +15,8 @@ import { SEED } from '../../../testing/random/seed.ts';
 import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/fleet/store-contract.ts';
 import type { AgentKey, Arrival, Store } from '../store.ts';
 import { SCHEMA_VERSION } from './migrations.ts';
-import { SqliteStore } from './sqlite-store.ts';
+import { SqlStore } from '../sql/sql-store.ts';
+import { SqliteDatabase } from './sqlite-database.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
 const at = (seconds: number): Date => new Date(Date.parse(START) + seconds * 1000);
@@ -25,7 +26,7 @@ let store: Store;
 let clock: ManualClock;
 
 async function open(rateLimitSeconds = CONTRACT_RATE_LIMIT_SECONDS): Promise<Store> {
-  const opened: Store = new SqliteStore({ directory, clock, rateLimitSeconds });
+  const opened: Store = new SqlStore({ database: new SqliteDatabase(directory), clock, rateLimitSeconds });
   await opened.start();
   return opened;
 }
@@ -34,7 +35,11 @@ storeContract('The SQLite store', async () => {
   const own = mkdtempSync(join(tmpdir(), 'agents-'));
   const make = async (): Promise<Store> => {
     const ownClock = new ManualClock(START);
-    const opened: Store = new SqliteStore({ directory: own, clock: ownClock, rateLimitSeconds: 10 });
+    const opened: Store = new SqlStore({
+      database: new SqliteDatabase(own),
+      clock: ownClock,
+      rateLimitSeconds: 10,
+    });
     await opened.start();
     return opened;
   };
