@@ -121,7 +121,7 @@ function peakMb(pid: number): number {
   afterAll(() => rig?.close());
 
   /** Stores the objects as the API server would, of which it creates the first. */
-  async function attack(prefix: string, hostile: readonly Hostile[]): Promise<void> {
+  async function attack(prefix: string, hostile: readonly Hostile[], perTransaction?: number): Promise<void> {
     for (const { resource, count, object } of hostile) {
       const { status, ...body } = { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object };
       const metadata = { ...body.metadata, name: 'seed' };
@@ -131,7 +131,11 @@ function peakMb(pid: number): number {
       await deleteObject(rig.client, resource, key);
       const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
       const seed = { resource, object: { ...made, ...(status && { status }) } as KubeObject };
-      await cloneStored(rig.control, [seed], { from: 'seed', names, perTransaction: 1 });
+      await cloneStored(rig.control, [seed], {
+        from: 'seed',
+        names,
+        ...(perTransaction && { perTransaction }),
+      });
     }
   }
 
@@ -174,7 +178,8 @@ function peakMb(pid: number): number {
   }, 300_000);
 
   test('does not end the processes when it grows while they run', async () => {
-    await attack('b', KEPT);
+    // The watches of both processes must receive every object.
+    await attack('b', KEPT, 1);
     await until('the caches are full', async () => (await incomplete()).every((count) => count === 1));
     await serves('second');
     expectBounded();
