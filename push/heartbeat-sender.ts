@@ -41,14 +41,6 @@ export interface HeartbeatSenderOptions {
   signal?: AbortSignal;
 }
 
-export interface SenderState {
-  /** ISO 8601; null before the first accepted heartbeat. */
-  lastAcceptedAt: string | null;
-  /** Since the last accepted heartbeat; a rate limit is not a failure. */
-  failures: number;
-  intervalSeconds: number;
-}
-
 const TIMEOUT_MS = 10_000;
 const LAST_BEAT_MS = 1_000;
 
@@ -68,7 +60,6 @@ export class HeartbeatSender {
   #seq = 1;
   #intervalSeconds: number;
   #failures = 0;
-  #lastAcceptedAt: string | null = null;
 
   constructor(options: HeartbeatSenderOptions) {
     this.#options = options;
@@ -106,12 +97,9 @@ export class HeartbeatSender {
     return { endpoint: this.#endpoint, bearer: await this.#bearer.current(), signal };
   }
 
-  state(): SenderState {
-    return {
-      lastAcceptedAt: this.#lastAcceptedAt,
-      failures: this.#failures,
-      intervalSeconds: this.#intervalSeconds,
-    };
+  /** Since the last accepted heartbeat; a rate limit is not a failure. */
+  failures(): number {
+    return this.#failures;
   }
 
   /** Sends a final heartbeat (best effort) and stops; resolves within about one second. Idempotent. */
@@ -174,7 +162,6 @@ export class HeartbeatSender {
 
   #accept({ reply, body }: PushOutcome & { kind: 'accepted' }, sent: Heartbeat): void {
     this.#seq += 1;
-    this.#lastAcceptedAt = this.#clock.now().toISOString();
     this.#intervalSeconds = reply.intervalSeconds ?? this.#intervalSeconds;
     try {
       this.#options.onReply?.(reply, sent, body);

@@ -62,7 +62,7 @@ export class Heartbeats {
 
   /** Failed heartbeats since the last accepted heartbeat. */
   get failures(): number {
-    return this.#sender.state().failures;
+    return this.#sender.failures();
   }
 
   start(): void {
