@@ -1,12 +1,5 @@
 import type { PushClock, PushLogger } from './clock.ts';
-import {
-  isRegistrationKey,
-  isRenewalDue,
-  lifetimeOf,
-  newerOf,
-  readTokenFile,
-  type Credentials,
-} from './credentials.ts';
+import { isRegistrationKey, isRenewalDue, newerOf, readTokenFile, type Credentials } from './credentials.ts';
 import { describeError } from '../core/untrusted/describe-error.ts';
 import { renewKey, type Endpoint } from './push-heartbeat.ts';
 import { replaceFile } from './replace-file.ts';
@@ -43,8 +36,7 @@ export class Bearer {
     // The kubelet renews projected tokens.
     if (stored === null || (this.#credentials.kind === 'file' && !isRegistrationKey(stored))) return;
     const bearer = this.#keyFor(stored);
-    const lifetime = lifetimeOf(bearer, clock.now());
-    if (lifetime === null || !isRenewalDue(lifetime, clock.now())) return;
+    if (!isRenewalDue(bearer, clock.now())) return;
     const renewal = await renewKey({ endpoint, bearer, signal });
     if (!renewal.ok) {
       const fields = { reason: renewal.reason };

@@ -2,34 +2,27 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { isRenewalDue, lifetimeOf, readTokenFile } from './credentials.ts';
+import { isRenewalDue, readTokenFile } from './credentials.ts';
 
 const now = new Date('2026-03-01T00:00:00Z');
 const jwt = (claims: unknown): string => `h.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.s`;
 
-describe('the lifetime of a registration token', () => {
-  test.each<[string, string, unknown]>([
-    ['from iat to exp of a JWT', jwt({ iat: 100, exp: 400 }), { issuedAtMs: 100_000, expiresAtMs: 400_000 }],
-    [
-      'from now for a JWT without iat',
-      jwt({ exp: 400 }),
-      { issuedAtMs: now.getTime(), expiresAtMs: 400_000 },
-    ],
-    ['unknown for a JWT without exp', jwt({ iat: 100 }), null],
-    ['unknown for a JWT with an invalid exp', jwt({ exp: 'never' }), null],
-    ['unknown for a plain key', 'secret-key', null],
-    ['unknown for three parts that are not a JWT', 'a.b.c', null],
-  ])('is %s', (_name, key, lifetime) => {
-    expect(lifetimeOf(key, now)).toEqual(lifetime);
-  });
-
-  test.each([
-    [199_999, false],
-    [200_000, true],
-    [299_999, true],
-    [300_000, false],
-  ])('of 300 s makes a renewal due between two thirds and its end: at %i ms %p', (at, due) => {
-    expect(isRenewalDue({ issuedAtMs: 0, expiresAtMs: 300_000 }, new Date(at))).toBe(due);
+describe('a renewal is due', () => {
+  const later = (seconds: number) => new Date(now.getTime() + seconds * 1_000);
+  const issued = now.getTime() / 1_000;
+  const key = jwt({ iat: issued, exp: issued + 300 });
+  test.each<[string, string, Date, boolean]>([
+    ['not before two thirds of the lifetime', key, later(199.999), false],
+    ['after two thirds', key, later(200), true],
+    ['before the end', key, later(299.999), true],
+    ['not after the end', key, later(300), false],
+    ['not at the beginning, which is now without iat', jwt({ exp: issued + 300 }), later(299), false],
+    ['never without exp', jwt({ iat: issued }), later(1e9), false],
+    ['never with an invalid exp', jwt({ iat: issued, exp: 'never' }), later(1e9), false],
+    ['never for a plain key', 'secret-key', later(1e9), false],
+    ['never for three parts that are not a JWT', 'a.b.c', later(1e9), false],
+  ])('%s', (_name, token, at, due) => {
+    expect(isRenewalDue(token, at)).toBe(due);
   });
 });
 

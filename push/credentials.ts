@@ -51,23 +51,6 @@ export async function newerOf(own: string, keepPath: string, now: Date): Promise
   return isSameAgent && isLater && isAlive ? kept : own;
 }
 
-export interface KeyLifetime {
-  issuedAtMs: number;
-  expiresAtMs: number;
-}
-
-/**
- * The issue and expiry times of a registration token, read from the JWT without verification, which is the server's task.
- * null for a key that is not a JWT or never expires.
- */
-export function lifetimeOf(key: string, now: Date): KeyLifetime | null {
-  const claims = claimsOf(key);
-  if (claims?.exp === undefined) return null;
-  const expiresAtMs = Number(claims.exp) * 1_000;
-  const issuedAtMs = claims.iat === undefined ? now.getTime() : Number(claims.iat) * 1_000;
-  return Number.isFinite(expiresAtMs) && Number.isFinite(issuedAtMs) ? { issuedAtMs, expiresAtMs } : null;
-}
-
 type Members = Readonly<Partial<Record<'alg' | 'sub' | 'iat' | 'exp', unknown>>>;
 
 /** The unverified claims of a JWT; null for a key that is not a JWT. */
@@ -91,8 +74,12 @@ function partOf(key: string, index: 0 | 1): Members | null {
   }
 }
 
-/** A key is renewed at two thirds of its lifetime; an expired key cannot be renewed. */
-export function isRenewalDue(lifetime: KeyLifetime, now: Date): boolean {
-  const due = lifetime.issuedAtMs + ((lifetime.expiresAtMs - lifetime.issuedAtMs) * 2) / 3;
-  return now.getTime() >= due && now.getTime() < lifetime.expiresAtMs;
+/**
+ * From two thirds of the lifetime of a registration token to its end. The times are read without verification, which is the server's
+ * task. False for a key that is not a JWT or never expires.
+ */
+export function isRenewalDue(key: string, now: Date): boolean {
+  const { iat = now.getTime() / 1_000, exp } = claimsOf(key) ?? {};
+  const [issued, expires] = [Number(iat) * 1_000, Number(exp) * 1_000];
+  return now.getTime() >= issued + ((expires - issued) * 2) / 3 && now.getTime() < expires;
 }
