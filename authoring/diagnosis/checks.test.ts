@@ -29,6 +29,16 @@ const installed = (change: Partial<InstalledFacts> = {}): CheckInput => ({
   stage: 'installed',
   facts: installedFacts(change),
 });
+/** With an agent that has this condition. */
+const observed = (...condition: Parameters<typeof observation>): CheckInput =>
+  installed({ observations: known([observation(...condition)]) });
+const withPod = (change: Parameters<typeof pod>[0]): CheckInput => installed({ pods: known([pod(change)]) });
+const withGuard = (hasPolicy: boolean, bindings: string[][]): CheckInput =>
+  installed({ guard: known({ name: 'g', hasPolicy, bindings }) });
+const withCertificateUntil = (date: string): CheckInput =>
+  installed({
+    certificates: known([{ what: 'certificate of the injector', notAfter: new Date(date), lateDays: 14 }]),
+  });
 const pre = (change: Partial<InstallFacts> = {}): CheckInput => ({
   stage: 'pre',
   facts: installFacts(change),
@@ -222,7 +232,7 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
   ],
   [
     'an image that cannot be pulled',
-    installed({ pods: known([pod({ waiting: [image] })]) }),
+    withPod({ waiting: [image] }),
     'image-pull',
     'ImagePullBackOff, not found',
     'describe pod chat-1 -n team',
@@ -309,21 +319,21 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
   ],
   [
     'no guard',
-    installed({ guard: known({ name: 'g', hasPolicy: false, bindings: [['Deny']] }) }),
+    withGuard(false, [['Deny']]),
     'guard-missing',
     'ValidatingAdmissionPolicy g does not exist',
     'helm upgrade',
   ],
   [
     'a guard without binding',
-    installed({ guard: known({ name: 'g', hasPolicy: true, bindings: [] }) }),
+    withGuard(true, []),
     'guard-missing',
     'ValidatingAdmissionPolicyBinding g does not exist',
     'helm upgrade',
   ],
   [
     'a guard that only audits',
-    installed({ guard: known({ name: 'g', hasPolicy: true, bindings: [['Warn', 'Audit']] }) }),
+    withGuard(true, [['Warn', 'Audit']]),
     'guard-off',
     'does not deny; its validationActions: Warn, Audit',
     'guard.action=deny',
@@ -347,22 +357,14 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
   ],
   [
     'an expired certificate',
-    installed({
-      certificates: known([
-        { what: 'certificate of the injector', notAfter: new Date('2026-01-01'), lateDays: 14 },
-      ]),
-    }),
+    withCertificateUntil('2026-01-01'),
     'certificate-expired',
     'expired on 2026-01-01',
     'component=webhook',
   ],
   [
     'a certificate close to expiry',
-    installed({
-      certificates: known([
-        { what: 'certificate of the injector', notAfter: new Date('2026-02-10'), lateDays: 14 },
-      ]),
-    }),
+    withCertificateUntil('2026-02-10'),
     'certificate-not-renewed',
     'expires on 2026-02-10',
     'component=webhook',
@@ -553,32 +555,28 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
   ],
   [
     'a pod from before the installation',
-    installed({ pods: known([pod({ hasSidecar: false, injected: null })]) }),
+    withPod({ hasSidecar: false, injected: null }),
     'pod-without-sidecar',
     'pod chat-1 in team opts in but runs without a sidecar',
     'kubectl rollout restart deployment chat -n team',
   ],
   [
     'a bare pod from before the installation',
-    installed({ pods: known([pod({ hasSidecar: false, injected: null, owner: null })]) }),
+    withPod({ hasSidecar: false, injected: null, owner: null }),
     'pod-without-sidecar',
     'without a sidecar',
     'kubectl delete pod chat-1 -n team, and create it again',
   ],
   [
     'a pod whose owner has an invalid name',
-    installed({
-      pods: known([
-        pod({ hasSidecar: false, injected: null, owner: { kind: 'Deployment', name: 'x; rm -rf ~' } }),
-      ]),
-    }),
+    withPod({ hasSidecar: false, injected: null, owner: { kind: 'Deployment', name: 'x; rm -rf ~' } }),
     'pod-without-sidecar',
     'without a sidecar',
     'kubectl delete pod chat-1 -n team',
   ],
   [
     'a pod with lanes that no network policy encloses',
-    installed({ pods: known([pod({ hasEgressLane: true })]) }),
+    withPod({ hasEgressLane: true }),
     'agent-not-enforced',
     'pod chat-1 in team has egress lanes, but no network policy enforces where it connects to',
     'platform generate-egress agent.yaml -n team | kubectl apply -f -',
@@ -613,79 +611,63 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
   ],
   [
     'a pod with an older version',
-    installed({ pods: known([pod({ injected: { version: '0.9', config: 'c' } })]) }),
+    withPod({ injected: { version: '0.9', config: 'c' } }),
     'pod-outdated',
     'version 0.9, but the injector has version 1.0',
     'rollout restart',
   ],
   [
     'a pod with other settings',
-    installed({ pods: known([pod({ injected: { version: '1.0', config: 'old' } })]) }),
+    withPod({ injected: { version: '1.0', config: 'old' } }),
     'pod-outdated',
     'settings',
     'rollout restart',
   ],
   [
     'a silent agent',
-    installed({
-      observations: known([observation('Reporting', 'False', 'Stale', 'no heartbeat since noon')]),
-    }),
+    observed('Reporting', 'False', 'Stale', 'no heartbeat since noon'),
     'agent-silent',
     'no heartbeat since noon',
     'describe agentobservation chat -n team',
   ],
   [
     'an agent that never reported',
-    installed({
-      observations: known([observation('Reporting', 'False', 'NeverReported', 'since noon')]),
-    }),
+    observed('Reporting', 'False', 'NeverReported', 'since noon'),
     'agent-never-reported',
     'since noon',
     'describe agentobservation chat -n team',
   ],
   [
     'a Service that bypasses the sidecar',
-    installed({
-      observations: known([
-        observation('Routed', 'False', 'ServiceBypassesSidecar', 'Service front port 80'),
-      ]),
-    }),
+    observed('Routed', 'False', 'ServiceBypassesSidecar', 'Service front port 80'),
     'agent-bypassed',
     'Service front',
     'describe',
   ],
   [
     'a process on a port of the sidecar',
-    installed({
-      observations: known([observation('Routed', 'False', 'PortTaken', 'the sidecar of pod x-1')]),
-    }),
+    observed('Routed', 'False', 'PortTaken', 'the sidecar of pod x-1'),
     'agent-port-taken',
     'the sidecar of pod x-1',
     'describe',
   ],
   [
     'two workloads with the same agent name',
-    installed({
-      observations: known([observation('Conflict', 'True', 'NameClaimedTwice', 'claimed twice')]),
-    }),
+    observed('Conflict', 'True', 'NameClaimedTwice', 'claimed twice'),
     'agent-conflict',
     'claimed twice',
     'describe',
   ],
   [
     'an agent with little evidence',
-    installed({
-      observations: known([observation('Compliant', 'Unknown', 'NotShown', 'never shown: tool search')]),
-    }),
+    observed('Compliant', 'Unknown', 'NotShown', 'never shown: tool search'),
     'agent-not-shown',
     'never shown: tool search',
     'describe agentobservation chat -n team',
   ],
   [
     'rules that are not loaded',
-    installed({
-      observations: known([observation('PolicyLoaded', 'False', 'PolicyNotLoaded', 'without rules')]),
-    }),
+    observed('PolicyLoaded', 'False', 'PolicyNotLoaded', 'without rules'),
     'agent-policy-not-loaded',
     'without rules',
     'describe',

@@ -159,36 +159,22 @@ Declare only what the agent does: a declaration that is contradicted costs point
     expect((await audit('')).output).not.toContain('\u001b');
   });
 
+  const SCORE = 'Must be a number from 0 to 100, such as 75.';
+  const BASE_URL = 'Must be an http(s) URL without a query.';
   test.each([
-    ['--pack owasp', `'--pack <pack>' argument 'owasp' is invalid. Allowed choices are ${PACKS}.`],
-    [
-      '--fail-below high',
-      "'--fail-below <score>' argument 'high' is invalid. Must be a number from 0 to 100, such as 75.",
-    ],
-    [
-      '--fail-below 101',
-      "'--fail-below <score>' argument '101' is invalid. Must be a number from 0 to 100, such as 75.",
-    ],
-    [
-      '--fail-below -1',
-      "'--fail-below <score>' argument '-1' is invalid. Must be a number from 0 to 100, such as 75.",
-    ],
-    [
-      '--fail-below 0x10',
-      "'--fail-below <score>' argument '0x10' is invalid. Must be a number from 0 to 100, such as 75.",
-    ],
-    [
-      '--url ftp://localhost:4001',
-      "'--url <url>' argument 'ftp://localhost:4001' is invalid. Must be an http(s) URL without a query.",
-    ],
-    [
-      '--url http://h/?a=b',
-      "'--url <url>' argument 'http://h/?a=b' is invalid. Must be an http(s) URL without a query.",
-    ],
-  ])('rejects the invalid option %s', async (args, message) => {
-    const errors = `error: option ${message}\n(run platform audit --help for usage)\n`;
+    ['--pack <pack>', 'owasp', `Allowed choices are ${PACKS}.`],
+    ['--fail-below <score>', 'high', SCORE],
+    ['--fail-below <score>', '101', SCORE],
+    ['--fail-below <score>', '-1', SCORE],
+    ['--fail-below <score>', '0x10', SCORE],
+    ['--url <url>', 'ftp://localhost:4001', BASE_URL],
+    ['--url <url>', 'http://h/?a=b', BASE_URL],
+  ])('rejects the option %s with the value %s', async (option, value, rule) => {
+    const args = `${option.split(' ')[0]} ${value}`;
+    const message = `option '${option}' argument '${value}' is invalid. ${rule}`;
+    const errors = `error: ${message}\n(run platform audit --help for usage)\n`;
     expect(await audit(args)).toEqual({ output: '', errors, exitCode: 1 });
-    expect(jsonOf(await audit(`${args} --json`))).toEqual({ error: `option ${message}` });
+    expect(jsonOf(await audit(`${args} --json`))).toEqual({ error: message });
   });
 
   test.each([
@@ -218,22 +204,6 @@ Declare only what the agent does: a declaration that is contradicted costs point
 });
 
 describe('platform audit --output', () => {
-  test.each([
-    ['--output report.json', 'report.json', '--json'],
-    ['--output report.txt --json', 'report.txt', '--json'],
-    ['--output report.txt', 'report.txt', ''],
-  ])('%s writes the report and prints the same output as without it', async (args, name, form) => {
-    const printed = await audit(args.replace(/--output \S+/, ''));
-    expect(await audit(args, { color: false })).toEqual({ ...printed, errors: `wrote ${name}\n` });
-    expect(read(name)).toBe((await audit(form)).output);
-    expect(names()).toEqual(['agent.yaml', name]);
-  });
-
-  test('writes no colours to the file even if the terminal shows colours', async () => {
-    await audit('--output report.txt', { color: true });
-    expect(read('report.txt')).not.toContain('\u001b');
-  });
-
   test('replaces an existing file, also through a symbolic link, and even if the score is too low', async () => {
     write('report.json', 'old');
     symlinkSync('report.json', at('link.json'));
@@ -434,8 +404,8 @@ describe('platform audit --url', () => {
     const spec = '  guardrails: { input: [{ type: topic-filter }], output: [{ type: toxicity-filter }] }\n';
     const url = await started(spec);
     const seen = [
+      ...Array.from({ length: 200 }, () => ({})),
       { 'x-platform-guardrails-invoked': 'topic-filter' },
-      ...Array.from({ length: 400 }, () => ({})),
     ];
     rig!.agent.otherwise = (_request, response) => {
       response.writeHead(200, seen.shift()).end();
@@ -537,7 +507,7 @@ describe('platform audit --url', () => {
     [
       'never ends its response',
       (_request, response) => {
-        const more = (): boolean => response.write('x'.repeat(1 << 20));
+        const more = (): boolean => response.write(Buffer.alloc(1 << 20));
         response.on('drain', more);
         more();
       },
