@@ -573,7 +573,7 @@ test('any change of a source gives a valid manifest or an error', () => {
       if (result.ok) expect(parseManifest(result.text)).toMatchObject({ ok: true });
       else expect(result.reason).not.toContain('does not make a valid manifest');
     }),
-    { numRuns: runs(600) },
+    { numRuns: runs(300) },
   );
 });
 

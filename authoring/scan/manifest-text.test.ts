@@ -207,6 +207,6 @@ OpenAI(base_url=${l}).chat.completions.create(model=${b})`;
         others: [`prompts/${name}.md`],
       });
     }),
-    { numRuns: runs(300) },
+    { numRuns: runs(120) },
   );
 });
