@@ -70,23 +70,21 @@ const configMapOf = (agent: string): Body => ({
 
   const platform = (args: string, file = control.kubeconfig): Promise<Rendered> =>
     runCommandLine([...args.split(' '), '--kubeconfig', file], {
-      env: {},
-      cwd: '/',
-      now: () => new Date(),
-      color: false,
-      ask: null,
+      ...{ env: {}, cwd: '/', now: () => new Date(), color: false, ask: null },
     });
   const json = async <T>(args: string, file?: string) =>
     JSON.parse((await platform(`${args} -o json`, file)).output) as T;
   const check = (args = '', file?: string) => json<CheckReport>(`check${args}`, file);
   const codesOf = ({ findings }: CheckReport) => [...new Set(findings.map(({ code }) => code))].sort();
 
-  async function kubectl(args: readonly string[], input: unknown = ''): Promise<string> {
+  /** Blanks separate the arguments of a text. */
+  async function kubectl(args: string | readonly string[], input: unknown = ''): Promise<string> {
+    const words = typeof args === 'string' ? args.split(' ') : args;
     const { stdout, stderr, code } = await run(
-      [clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args],
+      [clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...words],
       { input: JSON.stringify(input) },
     );
-    if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
+    if (code !== 0) throw new Error(`${words.join(' ')}: ${stderr}`);
     return stdout;
   }
   const apply = (object: Body) => kubectl([...APPLY, '-f', '-'], object);
@@ -202,16 +200,11 @@ const configMapOf = (agent: string): Body => ({
 
   beforeAll(async () => {
     control = await startControlPlane();
-    await kubectl(['create', 'namespace', 'team']);
+    await kubectl('create namespace team');
     expect((await check()).findings.map(({ code }) => code)).toEqual(['release-missing']);
     expect(await platform('check --pre')).toMatchObject({ exitCode: 0 });
     await helm('install', RELEASE, CHART, '--create-namespace', ...REQUIRED);
-    await kubectl([
-      'wait',
-      '--for=condition=Established',
-      'crd/agentobservations.platform.io',
-      '--timeout=100s',
-    ]);
+    await kubectl('wait --for=condition=Established crd/agentobservations.platform.io --timeout=100s');
     // The controllers that set this do not run here.
     const accounts = [NAMESPACE, 'team', 'platform-canary'].map((namespace) =>
       kubectl(['create', 'serviceaccount', 'default', '-n', namespace]),
@@ -282,8 +275,8 @@ const configMapOf = (agent: string): Body => ({
         'a deleted object of the release',
         'release-object-missing',
         `ServiceAccount ${RELEASE}-operator`,
-        () => kubectl(['delete', 'serviceaccount', `${RELEASE}-operator`, '-n', NAMESPACE]),
-        () => kubectl(['create', 'serviceaccount', `${RELEASE}-operator`, '-n', NAMESPACE]),
+        () => kubectl(`delete serviceaccount ${RELEASE}-operator -n ${NAMESPACE}`),
+        () => kubectl(`create serviceaccount ${RELEASE}-operator -n ${NAMESPACE}`),
       ],
       [
         'an invalid manifest',
@@ -297,7 +290,7 @@ const configMapOf = (agent: string): Body => ({
         'manifest-missing',
         'Deployment other in team: its ConfigMap other-manifest does not exist',
         () => apply(deployment('other')),
-        () => kubectl(['delete', 'deployment', 'other', '-n', 'team']),
+        () => kubectl('delete deployment other -n team'),
       ],
       [
         'an agent that does not report',
@@ -345,16 +338,7 @@ const configMapOf = (agent: string): Body => ({
           const pod = ['pod', 'pull', '-n', 'team'];
           await merge(pod, { status: { containerStatuses } }, '--subresource=status');
         },
-        () =>
-          kubectl([
-            'delete',
-            'pod/pull',
-            'configmap/pull-manifest',
-            '-n',
-            'team',
-            '--grace-period=0',
-            '--force',
-          ]),
+        () => kubectl('delete pod/pull configmap/pull-manifest -n team --grace-period=0 --force'),
       ],
     ];
 
@@ -457,11 +441,11 @@ const configMapOf = (agent: string): Body => ({
       // With the label, the policy admits the remote observation, which stands for one that an earlier version admitted.
       const labels = { 'app.kubernetes.io/part-of': 'agent-compliance' };
       await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'jobs', labels } });
-      await kubectl(['create', 'serviceaccount', 'default', '-n', 'jobs']);
+      await kubectl('create serviceaccount default -n jobs');
       for (const object of objects) await apply(object);
-      await kubectl(['label', 'namespace', 'jobs', 'app.kubernetes.io/part-of-']);
+      await kubectl('label namespace jobs app.kubernetes.io/part-of-');
       // The pods of `stale` keep the content of the earlier ConfigMap.
-      await kubectl(['delete', 'configmap', 'stale-manifest', '-n', 'jobs']);
+      await kubectl('delete configmap stale-manifest -n jobs');
       await apply(configMap('stale', { immutable: true, data: { 'agent.yaml': manifestText() } }));
       const never = {
         type: 'Reporting',
@@ -482,8 +466,8 @@ const configMapOf = (agent: string): Body => ({
       ]);
     });
     afterAll(async () => {
-      await kubectl(['delete', '-f', '-', '--force', '--grace-period=0'], { ...LIST, items: objects });
-      await kubectl(['delete', 'event', 'refused.1', '-n', 'jobs']);
+      await kubectl('delete -f - --force --grace-period=0', { ...LIST, items: objects });
+      await kubectl('delete event refused.1 -n jobs');
       await recovered();
     });
 
@@ -558,16 +542,7 @@ const configMapOf = (agent: string): Body => ({
   describe('while the injector is unavailable', () => {
     beforeAll(stopInjector);
     afterAll(async () => {
-      await kubectl([
-        'delete',
-        'pod',
-        'chat',
-        '-n',
-        'team',
-        '--ignore-not-found',
-        '--grace-period=0',
-        '--force',
-      ]);
+      await kubectl('delete pod chat -n team --ignore-not-found --grace-period=0 --force');
       await apply({
         ...{ apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingAdmissionPolicyBinding' },
         ...{ metadata: { name: GUARD }, spec: { policyName: GUARD, validationActions: ['Deny'] } },
@@ -613,7 +588,7 @@ const configMapOf = (agent: string): Body => ({
       // The controller that sets the status does not run here.
       const status = { hard: { pods: '0' }, used: { pods: '0' } };
       await merge(quota, { status }, '--subresource=status');
-      await kubectl(['delete', 'validatingadmissionpolicybinding', GUARD]);
+      await kubectl(`delete validatingadmissionpolicybinding ${GUARD}`);
       const guardIneffective = (status: string) =>
         foundThat((each) => each.code === 'guard-ineffective' && each.status === status);
       // The quota rejects the test pod before injector and guard do.
@@ -633,9 +608,9 @@ const configMapOf = (agent: string): Body => ({
     await recovered();
     const waited = await platform('check --wait 2s');
     expect(waited).toMatchObject({ exitCode: 1, output: expect.stringContaining('process-not-ready') });
-    await kubectl(['create', 'clusterrole', 'waits', '--verb=get', '--resource=pods']);
+    await kubectl('create clusterrole waits --verb=get --resource=pods');
     expect(await platform('check --pre --wait 30s')).toMatchObject({ exitCode: 0 });
-    await kubectl(['delete', 'clusterrole', 'waits']);
+    await kubectl('delete clusterrole waits');
   });
 
   test('--pre finds names that belong to another release', async () => {
@@ -654,24 +629,8 @@ const configMapOf = (agent: string): Body => ({
     expect(withoutPermissions.findings.map(({ code, status, message }) => [code, status, message])).toEqual([
       ['release-missing', 'unknown', `missing permission: list deployments in ${NAMESPACE}`],
     ]);
-    await kubectl([
-      'create',
-      'role',
-      'reader',
-      '-n',
-      NAMESPACE,
-      '--verb=list',
-      '--resource=deployments.apps',
-    ]);
-    await kubectl([
-      'create',
-      'rolebinding',
-      'reader',
-      '-n',
-      NAMESPACE,
-      '--role=reader',
-      '--serviceaccount=team:default',
-    ]);
+    await kubectl(`create role reader -n ${NAMESPACE} --verb=list --resource=deployments.apps`);
+    await kubectl(`create rolebinding reader -n ${NAMESPACE} --role=reader --serviceaccount=team:default`);
     // A new permission takes a moment to become effective.
     const some = await eventually(
       () => check('', file),
@@ -825,7 +784,7 @@ const configMapOf = (agent: string): Body => ({
       expect(output).toContain('1 AgentObservation is kept in team');
       const verified = await platform('uninstall --verify');
       expect(verified).toMatchObject({ exitCode: 1, output: expect.stringContaining('is still installed') });
-      await kubectl(['get', 'deployment', `${RELEASE}-webhook`, '-n', NAMESPACE]);
+      await kubectl(`get deployment ${RELEASE}-webhook -n ${NAMESPACE}`);
     });
 
     test('--verify lists each leftover with its command, and nothing after they are removed', async () => {
@@ -842,8 +801,8 @@ const configMapOf = (agent: string): Body => ({
         'kubectl delete clusterroles.rbac.authorization.k8s.io agent-compliance-view',
         'kubectl delete pod chat -n team, and create it again',
       ]);
-      await kubectl(['delete', 'clusterrole', 'agent-compliance-view']);
-      await kubectl(['delete', 'pod', 'chat', '-n', 'team', '--grace-period=0', '--force']);
+      await kubectl('delete clusterrole agent-compliance-view');
+      await kubectl('delete pod chat -n team --grace-period=0 --force');
       const { output, exitCode } = await platform('uninstall --verify');
       expect({ output, exitCode }).toEqual({
         output: expect.stringContaining('nothing is left'),

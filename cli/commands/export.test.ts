@@ -18,7 +18,7 @@ const into = (file: string) =>
 
 describe('agentcard', () => {
   test('prints the card of the manifest', async () => {
-    const { output, errors, exitCode } = await platform('export', 'agent.yaml', '--format', 'agentcard');
+    const { output, errors, exitCode } = await run('export agent.yaml --format agentcard');
     expect(JSON.parse(output)).toMatchObject({ name: 'minimal', version: '1.0.0', supportedInterfaces: [] });
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
@@ -27,7 +27,7 @@ describe('agentcard', () => {
 describe('agents-md-block', () => {
   test('has everything that a change must keep', async () => {
     write('agent.yaml', FULL_MANIFEST);
-    const { output } = await platform('export', 'agent.yaml', '--format', 'agents-md-block');
+    const { output } = await run('export agent.yaml --format agents-md-block');
     for (const part of [
       'Model: ',
       'Tools:',
@@ -48,7 +48,7 @@ describe('agents-md-block', () => {
     expect(block).not.toMatch(/^# y/m);
   });
 
-  const block = async () => (await platform('export', 'agent.yaml', '--format', 'agents-md-block')).output;
+  const block = async () => (await run('export agent.yaml --format agents-md-block')).output;
 
   test('--into creates a file', async () => {
     expect(await into('AGENTS.md')).toEqual({ output: 'wrote AGENTS.md\n', errors: '', exitCode: 0 });
@@ -113,37 +113,37 @@ describe('agents-md-block', () => {
 });
 
 describe('errors', () => {
-  test.each<[string, string[], string]>([
+  test.each<[string, string, string]>([
     [
       'no format',
-      ['agent.yaml'],
+      'agent.yaml',
       "error: required option '--format <format>' not specified\n(run platform export --help for usage)\n",
     ],
-    ['no manifest', ['none.yaml', '--format', 'agentcard'], 'error: none.yaml: does not exist\n'],
+    ['no manifest', 'none.yaml --format agentcard', 'error: none.yaml: does not exist\n'],
     [
       'the manifest as target',
-      ['agent.yaml', '--format', 'agents-md-block', '--into', './agent.yaml'],
+      'agent.yaml --format agents-md-block --into ./agent.yaml',
       'error: cannot write ./agent.yaml: it is an input of this command; choose another file\n',
     ],
     [
       'a directory as target',
-      ['agent.yaml', '--format', 'agents-md-block', '--into', 'directory'],
+      'agent.yaml --format agents-md-block --into directory',
       'error: cannot read directory: is a directory\n',
     ],
     [
       'a missing directory',
-      ['agent.yaml', '--format', 'agents-md-block', '--into', 'none/AGENTS.md'],
+      'agent.yaml --format agents-md-block --into none/AGENTS.md',
       'error: cannot write none/AGENTS.md: its directory does not exist\n',
     ],
     [
       'a target that is not text',
-      ['agent.yaml', '--format', 'agents-md-block', '--into', 'binary'],
+      'agent.yaml --format agents-md-block --into binary',
       'error: cannot read binary: is not valid UTF-8 text\n',
     ],
   ])('%s', async (_what, args, errors) => {
     mkdirSync(at('directory'));
     write('binary', Buffer.from([0xff, 0xfe]));
-    expect(await platform('export', ...args)).toEqual({ output: '', errors, exitCode: 1 });
+    expect(await run(`export ${args}`)).toEqual({ output: '', errors, exitCode: 1 });
     expect(existsSync(at('x.json'))).toBe(false);
   });
 });

@@ -47,20 +47,20 @@ afterAll(() => servers.close());
 describe('init --from', () => {
   test('writes a valid manifest from a file, and lists what has no place in it', async () => {
     write('card.json', CARD);
-    expect(await run(['init', 'recipes', '--from', 'card.json'])).toEqual({
+    expect(await run('init recipes --from card.json')).toEqual({
       output:
         'wrote recipes/agent.yaml and recipes/agent.schema.json\nnext: platform validate recipes/agent.yaml, then platform health recipes/agent.yaml\n',
       errors: NOTES,
       exitCode: 0,
     });
-    expect((await run(['validate', 'recipes/agent.yaml'])).output).toBe(
+    expect((await run('validate recipes/agent.yaml')).output).toBe(
       'recipes/agent.yaml is valid: recipe-agent 1.2.0\n',
     );
   });
 
   test('reads standard input', async () => {
     const stdin = () => Promise.resolve(Buffer.from(CARD));
-    expect(await run(['init', '--from', '-'], { stdin })).toMatchObject({ exitCode: 0, errors: NOTES });
+    expect(await run('init --from -', { stdin })).toMatchObject({ exitCode: 0, errors: NOTES });
     expect(read('agent.yaml')).toContain('name: recipe-agent');
   });
 
@@ -73,7 +73,7 @@ describe('init --from', () => {
   test('never overwrites an existing file', async () => {
     write('card.json', CARD);
     write('agent.yaml', 'mine');
-    expect(await run(['init', '--from', 'card.json'])).toEqual({
+    expect(await run('init --from card.json')).toEqual({
       output: '',
       errors: 'error: agent.yaml already exists; nothing was written\n',
       exitCode: 1,
@@ -138,19 +138,19 @@ describe('errors, with exit code 1 and nothing written', () => {
   });
 
   test('a connection failure does not show the password of the URL', async () => {
-    const { errors } = await run(['init', '--from', 'http://me:secret@127.0.0.1:9/card?key=secret']);
+    const { errors } = await run('init --from http://me:secret@127.0.0.1:9/card?key=secret');
     expect(errors).toContain('error: cannot connect to http://127.0.0.1:9/card: ');
     expect(errors).not.toContain('secret');
   });
 
   test('--kubeconfig without a kagent source', async () => {
-    const { errors } = await run(['init', '--from', 'card.json', '--kubeconfig', 'x']);
+    const { errors } = await run('init --from card.json --kubeconfig x');
     expect(errors).toBe('error: --kubeconfig and --context are only for --from kagent:<namespace>/<name>\n');
   });
 
   test('values of the wrong type are listed with file, line and column', async () => {
     write('card.json', CARD.replace('"Finds recipes."', '5').replaceAll(',"', ',\n"'));
-    expect(await run(['init', '--from', 'card.json'])).toEqual({
+    expect(await run('init --from card.json')).toEqual({
       output: '',
       errors:
         'error: card.json is not a valid A2A agent card (0.3 or 1.0)\nerror: card.json:2:15 description: must be a string\n',
@@ -160,7 +160,7 @@ describe('errors, with exit code 1 and nothing written', () => {
 
   test('a control character in the source is not printed', async () => {
     write('card.json', '{"apiVersion": "a\\u001b[2Jb"}');
-    const { errors } = await run(['init', '--from', 'card.json']);
+    const { errors } = await run('init --from card.json');
     expect(errors).toContain('is not one of the known formats');
     expect(errors).not.toContain('\u001b');
   });
@@ -168,7 +168,7 @@ describe('errors, with exit code 1 and nothing written', () => {
 
 test('a target that is a file is named as such', async () => {
   write('f', '');
-  expect(await run(['init', 'f', '--yes'])).toEqual({
+  expect(await run('init f --yes')).toEqual({
     output: '',
     errors: 'error: cannot write f/agent.yaml: a parent path is not a directory\n',
     exitCode: 1,

@@ -8,7 +8,7 @@ import { commandFolder } from '../../testing/cli/command-folder.ts';
 
 const { at, read, run, write } = commandFolder();
 
-function platform(args: string[], stdin?: string | Uint8Array): Promise<Rendered> {
+function platform(args: string | string[], stdin?: string | Uint8Array): Promise<Rendered> {
   const bytes = typeof stdin === 'string' ? new TextEncoder().encode(stdin) : stdin;
   return run(args, bytes && { stdin: () => Promise.resolve(bytes) });
 }
@@ -40,7 +40,7 @@ const envOf = (pod: Pod): Record<string, string | undefined> =>
 describe('inject', () => {
   test('prints the injected workload, and reports the outcome of each document on standard error', async () => {
     write('chat.yaml', `${deployment('chat')}---\n${SERVICE}`);
-    const { output, errors, exitCode } = await platform(['inject', 'chat.yaml']);
+    const { output, errors, exitCode } = await platform('inject chat.yaml');
     expect([errors, exitCode]).toEqual([
       'chat.yaml[1] Deployment/chat: injected: agent chat\nchat.yaml[2] Service/chat: no workload: passed through\n',
       0,
@@ -63,8 +63,8 @@ describe('inject', () => {
 
   test('reads standard input, and uninject restores it byte for byte', async () => {
     const text = `${deployment('chat')}---\n${SERVICE}`;
-    const { output } = await platform(['inject', '-'], text);
-    expect(await platform(['uninject', '-'], output)).toEqual({
+    const { output } = await platform('inject -', text);
+    expect(await platform('uninject -', output)).toEqual({
       output: text,
       errors: '-[1] Deployment/chat: uninjected\n-[2] Service/chat: no workload: passed through\n',
       exitCode: 0,
@@ -87,7 +87,7 @@ describe('inject', () => {
       OTLP_PORT: '4318',
       OTLP_FORWARD_URL: 'http://collector.example:4318',
     });
-    expect((await platform(['uninject', '-'], output)).output).toBe(text);
+    expect((await platform('uninject -', output)).output).toBe(text);
   });
 
   test('sends the calls of a workload with platform.io/egress-lanes to its lanes, and uninject restores it', async () => {
@@ -97,7 +97,7 @@ describe('inject', () => {
         '- name: agent',
         '- name: agent\n          env: [{name: ANTHROPIC_BASE_URL, value: "https://llm.corp.example"}]',
       );
-    const { output, errors } = await platform(['inject', '-'], text);
+    const { output, errors } = await platform('inject -', text);
     const pod = templateOf(output);
     expect(pod.spec.containers[0]?.env).toEqual([
       { name: 'ANTHROPIC_BASE_URL', value: 'http://127.0.0.1:4002/anthropic' },
@@ -108,7 +108,7 @@ describe('inject', () => {
       CENSUS: 'on',
     });
     expect(errors).toContain('platform.io/egress-lanes has no effect on AZURE_OPENAI_ENDPOINT (azure)');
-    expect((await platform(['uninject', '-'], output)).output).toBe(text);
+    expect((await platform('uninject -', output)).output).toBe(text);
   });
 
   test('reads directories recursively in order, and writes the same tree', async () => {
@@ -116,32 +116,32 @@ describe('inject', () => {
     write('in/a.yaml', deployment('one'));
     write('in/note.txt', 'no manifest');
     write('in/.hidden/x.yaml', 'a: [');
-    const { output, errors, exitCode } = await platform(['inject', 'in', '--output', 'out']);
+    const { output, errors, exitCode } = await platform('inject in --output out');
     expect([output, exitCode]).toEqual(['', 0]);
     expect(errors).toBe(
       'in/a.yaml[1] Deployment/one: injected: agent one\nin/b/two.yml[1] Deployment/two: injected: agent two\n',
     );
     expect(sidecarOf(templateOf(read('out/a.yaml')))).toBeDefined();
     expect(sidecarOf(templateOf(read('out/b/two.yml')))).toBeDefined();
-    const joined = await platform(['inject', 'in']);
+    const joined = await platform('inject in');
     expect(parseAllDocuments(joined.output)).toHaveLength(2);
   });
 
   test('writes a single input to the output file, also in place', async () => {
     write('chat.yaml', deployment('chat'));
-    expect(await platform(['inject', 'chat.yaml', '--output', 'chat.yaml'])).toMatchObject({
+    expect(await platform('inject chat.yaml --output chat.yaml')).toMatchObject({
       output: '',
       exitCode: 0,
     });
     expect(sidecarOf(templateOf(read('chat.yaml')))).toBeDefined();
-    expect(await platform(['uninject', 'chat.yaml', '--output', 'chat.yaml'])).toMatchObject({ exitCode: 0 });
+    expect(await platform('uninject chat.yaml --output chat.yaml')).toMatchObject({ exitCode: 0 });
     expect(read('chat.yaml')).toBe(deployment('chat'));
   });
 
   test('a generated deployment already has its sidecar', async () => {
     write('agent.yaml', manifestText());
-    await platform(['generate', 'agent.yaml', '--deploy', 'k8s']);
-    const { errors, exitCode } = await platform(['inject', 'generated/k8s/deployment.yaml']);
+    await platform('generate agent.yaml --deploy k8s');
+    const { errors, exitCode } = await platform('inject generated/k8s/deployment.yaml');
     expect(errors).toMatch(
       /: refused: the pod already has its sidecar, for example from "platform generate --deploy": apply it without injection, or remove the container platform-sidecar and its volumes\nerror: nothing/,
     );
@@ -167,17 +167,14 @@ describe('inject', () => {
       'labels:',
       "annotations: {platform.io/inject: 'false'}\n      labels:",
     );
-    const { output, errors, exitCode } = await platform(['inject', '-'], out);
+    const { output, errors, exitCode } = await platform('inject -', out);
     expect([output, exitCode]).toEqual([out, 0]);
     expect(errors).toBe('-[1] Deployment/out: skipped: annotation platform.io/inject is "false"\n');
   });
 
   test('--json reports every document, with its text unless the text was written to a file', async () => {
     write('chat.yaml', `${deployment('chat')}---\n${SERVICE}`);
-    const report = JSON.parse((await platform(['inject', 'chat.yaml', '--json'])).output) as Record<
-      string,
-      unknown
-    >;
+    const report = JSON.parse((await platform('inject chat.yaml --json')).output) as Record<string, unknown>;
     expect(report).toMatchObject({
       injected: 1,
       skipped: 0,
@@ -202,10 +199,10 @@ describe('inject', () => {
         },
       ],
     });
-    const written = await platform(['inject', 'chat.yaml', '--json', '--output', 'out.yaml']);
+    const written = await platform('inject chat.yaml --json --output out.yaml');
     expect(JSON.parse(written.output)).toMatchObject({ files: [{ file: 'chat.yaml', output: 'out.yaml' }] });
     expect(written.output).not.toContain('"text"');
-    const refused = await platform(['inject', '-', '--json'], deployment('bad', HOST_NETWORK));
+    const refused = await platform('inject - --json', deployment('bad', HOST_NETWORK));
     expect(refused.exitCode).toBe(1);
     expect(JSON.parse(refused.output)).toMatchObject({
       injected: 0,
@@ -218,37 +215,11 @@ describe('inject', () => {
     write('ca.pem', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n');
     const { output, errors } = await platform(
       [
-        'inject',
-        '-',
-        '--agent-name',
-        'support',
-        '--image',
-        'mirror/sidecar:2',
-        '--image-pull-policy',
-        'Always',
-        '--engine',
-        'opa',
-        '--opa-image',
-        'mirror/opa:1',
-        '--mode',
-        'enforce',
-        '--log-level',
-        'debug',
-        '--cpu-request',
-        '50m',
-        '--cpu-limit',
-        '2',
-        '--memory-request',
-        '128Mi',
-        '--memory-limit',
-        '256Mi',
-        '--platform-url',
-        'https://platform.example',
-        '--ca-file',
-        'ca.pem',
-        '--heartbeat-seconds',
-        '60',
-      ],
+        'inject - --agent-name support --image mirror/sidecar:2 --image-pull-policy Always',
+        '--engine opa --opa-image mirror/opa:1 --mode enforce --log-level debug --cpu-request 50m --cpu-limit 2',
+        '--memory-request 128Mi --memory-limit 256Mi --platform-url https://platform.example --ca-file ca.pem',
+        '--heartbeat-seconds 60',
+      ].join(' '),
       deployment('chat'),
     );
     expect(errors).toBe('-[1] Deployment/chat: injected: agent support\n');
@@ -275,80 +246,64 @@ describe('inject', () => {
     });
   });
 
-  test.each<[string, string[], string]>([
-    ['an invalid quantity', ['--memory-limit', 'lots'], 'Must be a memory quantity from 96Mi to 16Gi'],
-    [
-      'a request over its limit',
-      ['--cpu-request', '2', '--cpu-limit', '1'],
-      'the cpu request 2 exceeds the limit 1',
-    ],
-    [
-      'an engine without its image',
-      ['--engine', 'opa'],
-      '--engine opa and --opa-image must be used together',
-    ],
-    [
-      'an image without its engine',
-      ['--opa-image', 'x'],
-      '--engine opa and --opa-image must be used together',
-    ],
-    ['a CA file without a control plane', ['--ca-file', 'ca.pem'], '--ca-file requires --platform-url'],
+  test.each<[string, string, string]>([
+    ['an invalid quantity', '--memory-limit lots', 'Must be a memory quantity from 96Mi to 16Gi'],
+    ['a request over its limit', '--cpu-request 2 --cpu-limit 1', 'the cpu request 2 exceeds the limit 1'],
+    ['an engine without its image', '--engine opa', '--engine opa and --opa-image must be used together'],
+    ['an image without its engine', '--opa-image x', '--engine opa and --opa-image must be used together'],
+    ['a CA file without a control plane', '--ca-file ca.pem', '--ca-file requires --platform-url'],
     [
       'a CA file that does not exist',
-      ['--platform-url', 'https://x', '--ca-file', 'ca.pem'],
+      '--platform-url https://x --ca-file ca.pem',
       '--ca-file ca.pem: does not exist',
     ],
     [
       'a CA file without certificates',
-      ['--platform-url', 'https://x', '--ca-file', 'in.yaml'],
+      '--platform-url https://x --ca-file in.yaml',
       '--ca-file in.yaml: contains no PEM certificate',
     ],
     [
       'an unsupported URL',
-      ['--platform-url', 'ftp://x'],
+      '--platform-url ftp://x',
       "option '--platform-url <url>' argument 'ftp://x' is invalid",
     ],
     [
       'a collector that is not a URL',
-      ['--otlp-collector', 'ftp://collector:4318'],
+      '--otlp-collector ftp://collector:4318',
       "option '--otlp-collector <url>' argument 'ftp://collector:4318' is invalid",
     ],
-    [
-      'a heartbeat interval that is too short',
-      ['--heartbeat-seconds', '9'],
-      'Must be an integer from 10 to 3600',
-    ],
+    ['a heartbeat interval that is too short', '--heartbeat-seconds 9', 'Must be an integer from 10 to 3600'],
     [
       'one agent name for two workloads',
-      ['--agent-name', 'one', 'in.yaml'],
+      '--agent-name one in.yaml',
       '--agent-name applies to a single workload, but 2 would be injected',
     ],
-    ['a file that does not exist', ['none.yaml'], 'none.yaml: does not exist'],
-    ['a directory without manifests', ['empty'], 'empty: contains no .yaml, .yml or .json file'],
+    ['a file that does not exist', 'none.yaml', 'none.yaml: does not exist'],
+    ['a directory without manifests', 'empty', 'empty: contains no .yaml, .yml or .json file'],
     [
       'two inputs for one output path',
-      ['in.yaml', '--output', 'out'],
+      'in.yaml --output out',
       'out/in.yaml: two inputs have this output path',
     ],
     [
       'an output path below a file',
-      ['--output', 'in.yaml/x'],
+      '--output in.yaml/x',
       'cannot write in.yaml/x: a parent path is not a directory',
     ],
   ])('reports %s as an error', async (_case, more, message) => {
     write('in.yaml', deployment('chat'));
     mkdirSync(at('empty'));
-    const { output, errors, exitCode } = await platform(['inject', 'in.yaml', ...more]);
+    const { output, errors, exitCode } = await platform(`inject in.yaml ${more}`);
     expect(errors).toContain(message);
     expect([output, exitCode]).toEqual(['', 1]);
   });
 
   test('reports invalid UTF-8 and missing standard input', async () => {
-    expect(await platform(['inject', '-'], new Uint8Array([0xff, 0xfe]))).toMatchObject({
+    expect(await platform('inject -', new Uint8Array([0xff, 0xfe]))).toMatchObject({
       errors: 'error: -: is not valid UTF-8 text\n',
       exitCode: 1,
     });
-    expect(await platform(['inject', '-'])).toMatchObject({
+    expect(await platform('inject -')).toMatchObject({
       errors: 'error: -: no standard input\n',
       exitCode: 1,
     });
@@ -356,12 +311,12 @@ describe('inject', () => {
 
   test('removes control characters from names in its output', async () => {
     const text = deployment('x').replace('name: x', 'name: "x\\u001b[2J"');
-    expect((await platform(['inject', '-'], text)).errors).not.toContain('\u001b');
+    expect((await platform('inject -', text)).errors).not.toContain('\u001b');
   });
 });
 
 test('uninject reports workloads that are not injected and leaves them unchanged', async () => {
-  expect(await platform(['uninject', '-'], deployment('chat'))).toEqual({
+  expect(await platform('uninject -', deployment('chat'))).toEqual({
     output: deployment('chat'),
     errors: '-[1] Deployment/chat: skipped: not injected\n',
     exitCode: 0,

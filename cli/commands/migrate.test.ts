@@ -21,7 +21,7 @@ const platform = (...args: string[]) => run(args);
 
 describe('migrate', () => {
   test('replaces the file and prints each change', async () => {
-    expect(await platform('migrate', 'old.yaml')).toEqual({
+    expect(await run('migrate old.yaml')).toEqual({
       output: `${CHANGES}wrote old.yaml\n`,
       errors: '',
       exitCode: 0,
@@ -30,14 +30,12 @@ describe('migrate', () => {
   });
 
   test('-o writes another file and keeps the source', async () => {
-    expect((await platform('migrate', 'old.yaml', '-o', 'new.yaml')).output).toBe(
-      `${CHANGES}wrote new.yaml\n`,
-    );
+    expect((await run('migrate old.yaml -o new.yaml')).output).toBe(`${CHANGES}wrote new.yaml\n`);
     expect([read('old.yaml'), read('new.yaml')]).toEqual([OLD, CURRENT]);
   });
 
   test('--dry-run prints a diff and writes nothing', async () => {
-    const { output, errors, exitCode } = await platform('migrate', 'old.yaml', '--dry-run', '-o', 'new.yaml');
+    const { output, errors, exitCode } = await run('migrate old.yaml --dry-run -o new.yaml');
     expect(output.split('\n').slice(0, 7)).toEqual([
       '--- old.yaml',
       '+++ new.yaml',
@@ -62,7 +60,7 @@ describe('migrate', () => {
   });
 
   test('-o copies a current manifest', async () => {
-    expect((await platform('migrate', 'agent.yaml', '-o', 'new.yaml')).output).toBe('wrote new.yaml\n');
+    expect((await run('migrate agent.yaml -o new.yaml')).output).toBe('wrote new.yaml\n');
     expect(read('new.yaml')).toBe(CURRENT);
   });
 });
