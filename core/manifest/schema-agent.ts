@@ -1,6 +1,6 @@
 import { VENDORS, type VendorName } from '../vendors/vendors.ts';
 import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
-import { anything, object, restricted, secret, text, withExamples, word } from './schema-node.ts';
+import { anything, object, restricted, secret, text, word } from './schema-node.ts';
 
 /** Schema of the agent's parts: metadata, model, prompts, tools, MCP servers, memory. */
 
@@ -17,24 +17,23 @@ export const metadata = object('Identity of the agent.', {
     'Name of the agent, unique per namespace. The AgentObservation and every report use this name.',
     FORMATS.dnsLabel,
   ),
-  'version!': withExamples(formatted('Semantic version of the agent.', FORMATS.semver), '0.1.0'),
+  'version!': formatted('Semantic version of the agent.', FORMATS.semver, { examples: ['0.1.0'] }),
   'description!': text('Purpose of the agent, for readers and for the capability card.'),
   tags: list('Search tags.', text('A tag.')),
   author: text('Person or team that owns the agent.'),
-  license: withExamples(text('License of the agent, preferably an SPDX identifier.'), 'Apache-2.0', 'MIT'),
+  license: text('License of the agent, preferably an SPDX identifier.', ['Apache-2.0', 'MIT']),
 });
 
 export const model = object('The language model that the agent calls.', {
-  'provider!': withExamples(filled(`Vendor of the model, such as ${PROVIDERS.join(', ')}.`), ...PROVIDERS),
-  'id!': withExamples(
-    filled('Model identifier used by the vendor, preferably a pinned version.'),
+  'provider!': filled(`Vendor of the model, such as ${PROVIDERS.join(', ')}.`, PROVIDERS),
+  'id!': filled('Model identifier used by the vendor, preferably a pinned version.', [
     'gpt-4.1-mini',
     'claude-sonnet-4-5',
     'gemini-2.5-flash',
-  ),
-  'apiKey!': withExamples(
-    secret('API key of the vendor. Use a `$secret:` or `$env:` reference instead of the key itself.'),
-    ...KEYS,
+  ]),
+  'apiKey!': secret(
+    'API key of the vendor. Use a `$secret:` or `$env:` reference instead of the key itself.',
+    KEYS,
   ),
   parameters: object('Sampling parameters.', {
     temperature: number('Sampling temperature.', { min: 0, max: 2 }),
@@ -44,9 +43,9 @@ export const model = object('The language model that the agent calls.', {
     presencePenalty: number('Penalty for tokens that already occur at least once.'),
   }),
   fallback: object('Model to call when the primary model fails. Declared, not checked.', {
-    'provider!': withExamples(filled('Vendor of the fallback model.'), ...PROVIDERS),
+    'provider!': filled('Vendor of the fallback model.', PROVIDERS),
     'id!': filled('Identifier of the fallback model.'),
-    'apiKey!': withExamples(secret('API key of the vendor of the fallback model.'), ...KEYS),
+    'apiKey!': secret('API key of the vendor of the fallback model.', KEYS),
     triggerOn: list(
       'Failures that trigger the fallback.',
       word('Kind of failure.', ['rate_limit', 'timeout', 'error_5xx', 'error_4xx']),
@@ -79,7 +78,7 @@ export const model = object('The language model that the agent calls.', {
 });
 
 export const prompts = object('Prompts of the agent.', {
-  system: withExamples(text('System prompt, preferably a `$file:` reference.'), '$file:prompt.md'),
+  system: text('System prompt, preferably a `$file:` reference.', ['$file:prompt.md']),
   fallback: text('Response of the agent when the model is unavailable.'),
   hotReload: flag('Whether the agent reloads its prompts when they change.', false),
   variables: list(
@@ -120,10 +119,9 @@ const mcpServer = restricted(
     transport: word('Transport of the server.', ['stdio', 'sse', 'http']),
     host: filled('Host of the server; requires `port`.'),
     port: integer('Port of the server; requires `host`.', { min: 1, max: 65535 }),
-    url: withExamples(
-      formatted('Address of the server, instead of `host` and `port`.', FORMATS.httpUrl),
-      'http://localhost:3000/mcp',
-    ),
+    url: formatted('Address of the server, instead of `host` and `port`.', FORMATS.httpUrl, {
+      examples: ['http://localhost:3000/mcp'],
+    }),
     command: filled('Program to start for the transport stdio.'),
     args: list('Arguments of the program.', text('An argument.')),
     env: map('Environment variables of the program.', text('Value of the variable.')),
@@ -153,9 +151,9 @@ export const mcp = object('Model Context Protocol servers.', {
 });
 
 export const memory = object('Memory of the agent and its stores.', {
-  backend: withExamples(text('Default store of the memory, such as redis or postgres.'), ...STORES),
+  backend: text('Default store of the memory, such as redis or postgres.', STORES),
   shortTerm: object('Memory of one conversation.', {
-    backend: withExamples(text('Store of the conversation.'), ...STORES),
+    backend: text('Store of the conversation.', STORES),
     maxTurns: integer('Maximum number of turns to keep.', { min: 1 }),
     maxTokens: integer('Maximum number of tokens to keep.', { min: 1 }),
     ttlSeconds: integer(
@@ -164,36 +162,27 @@ export const memory = object('Memory of the agent and its stores.', {
         min: 0,
       },
     ),
-    connection: withExamples(
-      text('Address of the store: `host:port` or a connection URL.'),
+    connection: text('Address of the store: `host:port` or a connection URL.', [
       '$env:REDIS_URL',
       'redis://localhost:6379',
-    ),
+    ]),
   }),
   longTerm: object('Memory across conversations.', {
-    'backend!': withExamples(filled('Store of the memory.'), ...STORES),
-    connectionString: withExamples(text('Connection URL of the store.'), '$env:DATABASE_URL'),
+    'backend!': filled('Store of the memory.', STORES),
+    connectionString: text('Connection URL of the store.', ['$env:DATABASE_URL']),
     table: text('Table that contains the entries.'),
     ttlDays: integer('Lifetime of an entry in days.', { min: 0 }),
   }),
   vector: object('Vector store.', {
-    'backend!': withExamples(
-      filled('Product, such as pgvector, qdrant, pinecone.'),
-      'pgvector',
-      'qdrant',
-      'pinecone',
-    ),
-    connectionString: withExamples(text('Connection URL of the store.'), '$env:DATABASE_URL'),
-    apiKey: withExamples(secret('API key of the store.'), '$secret:vector-key', '$env:VECTOR_API_KEY'),
+    'backend!': filled('Product, such as pgvector, qdrant, pinecone.', ['pgvector', 'qdrant', 'pinecone']),
+    connectionString: text('Connection URL of the store.', ['$env:DATABASE_URL']),
+    apiKey: secret('API key of the store.', ['$secret:vector-key', '$env:VECTOR_API_KEY']),
     dimension: integer('Dimension of the embeddings.', { min: 1 }),
     topK: integer('Number of entries that one search returns.', { min: 1 }),
     namespace: text('Namespace that separates the data of this agent from other agents.'),
   }),
   hygiene: object('Handling of personal data in memory.', {
-    piiScrubFields: list(
-      'Fields to scrub before each write.',
-      withExamples(text('A field.'), 'email', 'phone', 'name'),
-    ),
+    piiScrubFields: list('Fields to scrub before each write.', text('A field.', ['email', 'phone', 'name'])),
     auditLog: flag('Whether writes are logged.', false),
     retentionPolicy: text('Name or text of the retention policy. Declared, not checked.'),
   }),
@@ -204,15 +193,15 @@ export const egress = object(
   {
     hosts: list(
       'Hosts that the agent connects to. Hosts in other addresses of the manifest are declared there.',
-      withExamples(identifier('A host.', FORMATS.hostPattern), 'api.example.com', '*.example.com'),
+      identifier('A host.', FORMATS.hostPattern, ['api.example.com', '*.example.com']),
     ),
     tools: list(
       'Names of tools that the agent offers to a model in addition to `spec.tools`, such as tools of MCP servers or of the vendor.',
-      withExamples(identifier('A tool.', FORMATS.toolPattern), 'web_search', 'files_*'),
+      identifier('A tool.', FORMATS.toolPattern, ['web_search', 'files_*']),
     ),
     models: list(
       'Ids of models that the agent calls in addition to `spec.model`, such as a model for embeddings.',
-      withExamples(filled('A model id.'), 'text-embedding-3-small'),
+      filled('A model id.', ['text-embedding-3-small']),
     ),
   },
 );

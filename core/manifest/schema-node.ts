@@ -103,24 +103,25 @@ export function list<T>(description: string, items: Typed<T>): Typed<T[]> {
   return { type: 'array', description, items };
 }
 
+/** Values that editors propose. Other values are valid too. */
+type Examples = readonly string[];
+
+const proposed = (examples: Examples): SchemaNode =>
+  examples.length === 0 ? {} : { examples: [...examples] };
+
 /** Any string, including a reference. */
-export function text(description: string, fallback?: string): Typed<string> {
-  return { type: 'string', description, ...present({ default: fallback }) };
+export function text(description: string, examples: Examples = []): Typed<string> {
+  return { type: 'string', description, ...proposed(examples) };
 }
 
 /** A non-empty string. */
-export function filled(description: string): Typed<string> {
-  return { type: 'string', description, minLength: 1 };
+export function filled(description: string, examples: Examples = []): Typed<string> {
+  return { type: 'string', description, minLength: 1, ...proposed(examples) };
 }
 
 /** A key or token. Its value never appears in a message. */
-export function secret(description: string): Typed<string> {
-  return { ...filled(description), writeOnly: true };
-}
-
-/** Proposes values in editors. Other values are valid too. */
-export function withExamples<T>(node: Typed<T>, ...examples: (string | number)[]): Typed<T> {
-  return { ...node, examples };
+export function secret(description: string, examples: Examples = []): Typed<string> {
+  return { ...filled(description), writeOnly: true, ...proposed(examples) };
 }
 
 /**
@@ -130,19 +131,25 @@ export function withExamples<T>(node: Typed<T>, ...examples: (string | number)[]
 export function formatted(
   description: string,
   format: { pattern: string; wanted: string },
-  fallback?: string,
+  { default: fallback, examples = [] }: { default?: string; examples?: Examples } = {},
 ): Typed<string> {
   return {
-    ...text(`${description} Must be ${format.wanted}, or a reference.`, fallback),
+    ...text(`${description} Must be ${format.wanted}, or a reference.`),
+    ...present({ default: fallback }),
     if: { pattern: REFERENCE_START },
     else: { pattern: format.pattern, $comment: format.wanted },
+    ...proposed(examples),
   };
 }
 
 /** A name that is used before references are resolved, so a reference is not allowed. */
-export function identifier(description: string, format: { pattern: string; wanted: string }): Typed<string> {
-  const { pattern, wanted } = format;
-  return { type: 'string', description: `${description} Must be ${wanted}.`, pattern, $comment: wanted };
+export function identifier(
+  description: string,
+  { pattern, wanted }: { pattern: string; wanted: string },
+  examples: Examples = [],
+): Typed<string> {
+  const about = `${description} Must be ${wanted}.`;
+  return { type: 'string', description: about, pattern, $comment: wanted, ...proposed(examples) };
 }
 
 /** One of a fixed set of values. It is read before references are resolved, so a reference is not allowed. */

@@ -11,7 +11,7 @@ import {
   map,
   number,
 } from './schema-node.ts';
-import { object, restricted, secret, text, withExamples, word } from './schema-node.ts';
+import { object, restricted, secret, text, word } from './schema-node.ts';
 
 /** Schema of the agent's operation: requirements, guardrails, evaluation, observability, compliance, API, subagents, approval. */
 
@@ -25,17 +25,10 @@ export const requires = object('Requirements that must be met for the agent to r
     restricted(
       object('One service; its check is `service:<name>`.', {
         name: filled('Name of the service; default: the value of `type`.'),
-        type: withExamples(
-          filled('Kind of service, such as redis or postgres.'),
-          'redis',
-          'postgres',
-          'http',
-        ),
-        address: withExamples(
-          formatted('Address of the service.', FORMATS.address),
-          '$env:DATABASE_URL',
-          'redis://cache:6379',
-        ),
+        type: filled('Kind of service, such as redis or postgres.', ['redis', 'postgres', 'http']),
+        address: formatted('Address of the service.', FORMATS.address, {
+          examples: ['$env:DATABASE_URL', 'redis://cache:6379'],
+        }),
         critical: flag(
           'Whether the agent cannot run without the service. If true, a failed check has severity error.',
           false,
@@ -48,8 +41,8 @@ export const requires = object('Requirements that must be met for the agent to r
     ),
   ),
   minimumMemoryMB: integer('Minimum memory in MiB. Declared, not checked.', { min: 1 }),
-  nodeVersion: withExamples(text('Node.js version, such as ">=22". Declared, not checked.'), '>=22'),
-  pythonVersion: withExamples(text('Python version, such as ">=3.12". Declared, not checked.'), '>=3.12'),
+  nodeVersion: text('Node.js version, such as ">=22". Declared, not checked.', ['>=22']),
+  pythonVersion: text('Python version, such as ">=3.12". Declared, not checked.', ['>=3.12']),
 });
 
 const guardrail = (description: string) =>
@@ -62,22 +55,16 @@ const guardrail = (description: string) =>
       'toxicity-filter',
       'custom',
     ]),
-    action: withExamples(
-      text('Action when the guardrail triggers, such as block, scrub, warn, retry.'),
+    action: text('Action when the guardrail triggers, such as block, scrub, warn, retry.', [
       'block',
       'scrub',
       'warn',
       'retry',
-    ),
+    ]),
     threshold: number('Minimum score that triggers the guardrail.', { min: 0, max: 1 }),
     blockedTopics: list('Topics that topic-filter blocks.', text('A topic.')),
     fields: list('Fields that pii-detector searches for.', text('A field.')),
-    sensitivity: withExamples(
-      text('Sensitivity of the detector, such as low, medium, high.'),
-      'low',
-      'medium',
-      'high',
-    ),
+    sensitivity: text('Sensitivity of the detector, such as low, medium, high.', ['low', 'medium', 'high']),
     module: text('Module of a custom guardrail.'),
     function: text('Function in that module.'),
     maxRetries: integer('Maximum number of retries when the action is retry.', { min: 0 }),
@@ -90,15 +77,12 @@ export const guardrails = object('Guardrails around the model.', {
 });
 
 export const evaluation = object('Evaluation of the agent.', {
-  framework: withExamples(text('Evaluation framework, such as deepeval or ragas.'), 'deepeval', 'ragas'),
+  framework: text('Evaluation framework, such as deepeval or ragas.', ['deepeval', 'ragas']),
   datasets: list(
     'Datasets for the evaluation. Names must be unique.',
     object('One dataset.', {
       'name!': filled('Name of the dataset.'),
-      'path!': withExamples(
-        filled('Path of the dataset file, with one JSON object per line.'),
-        'evaluation/smoke.jsonl',
-      ),
+      'path!': filled('Path of the dataset file, with one JSON object per line.', ['evaluation/smoke.jsonl']),
       metrics: list('Metrics for this dataset.', text('A metric.')),
     }),
   ),
@@ -112,24 +96,19 @@ export const evaluation = object('Evaluation of the agent.', {
 
 export const observability = object('Traces, metrics and logs of the agent.', {
   tracing: object('Traces.', {
-    'backend!': withExamples(
-      filled('Product, such as otel, langfuse, langsmith.'),
-      'otel',
-      'langfuse',
-      'langsmith',
-    ),
-    endpoint: withExamples(text('Endpoint that receives the traces.'), 'http://localhost:4318'),
+    'backend!': filled('Product, such as otel, langfuse, langsmith.', ['otel', 'langfuse', 'langsmith']),
+    endpoint: text('Endpoint that receives the traces.', ['http://localhost:4318']),
     publicKey: text('Public key for the backend.'),
-    secretKey: withExamples(secret('Secret key for the backend.'), '$secret:tracing-key'),
+    secretKey: secret('Secret key for the backend.', ['$secret:tracing-key']),
     sampleRate: number('Fraction of requests that are traced.', { min: 0, max: 1 }),
   }),
   metrics: object('Metrics.', {
-    'backend!': withExamples(filled('Product, such as prometheus or otel.'), 'prometheus', 'otel'),
+    'backend!': filled('Product, such as prometheus or otel.', ['prometheus', 'otel']),
     endpoint: text('Endpoint that receives or serves the metrics.'),
     serviceName: text('Service name of the metrics.'),
   }),
   logging: object('Logs.', {
-    level: withExamples(text('Minimum log level.'), 'debug', 'info', 'warn', 'error'),
+    level: text('Minimum log level.', ['debug', 'info', 'warn', 'error']),
     structured: flag('Whether logs are structured.'),
     redactFields: list('Fields to redact from logs.', text('A field.')),
   }),
@@ -140,13 +119,12 @@ export const compliance = object('Compliance rules for the audit.', {
   suppressions: list(
     'Rules that are suppressed, with the reason.',
     object('One suppression.', {
-      'rule!': withExamples(filled('Identifier of the rule, such as SEC-LLM-04.'), 'SEC-LLM-04'),
+      'rule!': filled('Identifier of the rule, such as SEC-LLM-04.', ['SEC-LLM-04']),
       'reason!': filled('Reason for the suppression.'),
       approvedBy: text('Person who approved the suppression.'),
-      expires: withExamples(
-        formatted('Date after which the rule applies again.', FORMATS.date),
-        '2027-12-31',
-      ),
+      expires: formatted('Date after which the rule applies again.', FORMATS.date, {
+        examples: ['2027-12-31'],
+      }),
     }),
   ),
   auditSchedule: text('Audit interval. Declared, not checked.'),
@@ -156,10 +134,9 @@ const apiObject = object('API of the agent.', {
   type: word('Protocol of the API over HTTP/1.1.', ['rest', 'mcp', 'websocket']),
   port: integer('Port that the agent listens on.', { min: 1, max: 65535 }),
   pathPrefix: formatted('Path prefix of the API.', FORMATS.urlPath),
-  url: withExamples(
-    formatted('Public URL of the agent, used in the capability card.', FORMATS.publicUrl),
-    'https://agent.example.com',
-  ),
+  url: formatted('Public URL of the agent, used in the capability card.', FORMATS.publicUrl, {
+    examples: ['https://agent.example.com'],
+  }),
   a2a: object('A2A interface of the agent. If absent, the capability card lists no interface.', {
     'protocolBinding!': word('Protocol binding of the interface.', ['JSONRPC', 'HTTP+JSON']),
     path: formatted('Path of the interface, appended to `url`; default: `url` itself.', FORMATS.urlPath),
@@ -168,27 +145,23 @@ const apiObject = object('API of the agent.', {
   auth: object('Authentication of callers.', {
     type: word('Kind of credential.', ['jwt', 'apikey', 'oauth2', 'none']),
     jwksUri: formatted('URL of the JWKS (public keys) of the token issuer.', FORMATS.httpUrl),
-    header: withExamples(text('Header that contains the credential.'), 'Authorization', 'X-API-Key'),
+    header: text('Header that contains the credential.', ['Authorization', 'X-API-Key']),
   }),
   rateLimit: object('Rate limits per caller.', {
     requestsPerMinute: integer('Maximum number of requests per minute.', { min: 1 }),
     requestsPerHour: integer('Maximum number of requests per hour.', { min: 1 }),
   }),
   streaming: flag('Whether responses can be streamed.'),
-  healthEndpoint: formatted(
-    'Path that returns 2xx while the agent can serve requests.',
-    FORMATS.urlPath,
-    '/health',
-  ),
-  capabilitiesEndpoint: formatted(
-    'Path of the capability card or of the tool list.',
-    FORMATS.urlPath,
-    '/capabilities',
-  ),
-  metricsEndpoint: withExamples(formatted('Path of the metrics endpoint.', FORMATS.urlPath), '/metrics'),
+  healthEndpoint: formatted('Path that returns 2xx while the agent can serve requests.', FORMATS.urlPath, {
+    default: '/health',
+  }),
+  capabilitiesEndpoint: formatted('Path of the capability card or of the tool list.', FORMATS.urlPath, {
+    default: '/capabilities',
+  }),
+  metricsEndpoint: formatted('Path of the metrics endpoint.', FORMATS.urlPath, { examples: ['/metrics'] }),
   corsOrigins: list('Origins that CORS allows for browsers.', text('An origin.')),
   chatEndpoint: object('Endpoint for chat messages.', {
-    path: formatted('Path of the endpoint.', FORMATS.urlPath, '/v1/chat'),
+    path: formatted('Path of the endpoint.', FORMATS.urlPath, { default: '/v1/chat' }),
     protocol: word('Format of request and response.', ['openai-compatible', 'custom']),
   }),
 });
@@ -239,10 +212,7 @@ export const humanInTheLoop = object('Approval by a person. Declared, not checke
   enabled: flag('Whether human approval is enabled.'),
   approvalRequired: list('Tools or actions that need approval.', text('A tool or an action.')),
   timeoutSeconds: integer('Seconds to wait for a decision.', { min: 1 }),
-  timeoutAction: withExamples(text('Action after the timeout, such as reject.'), 'reject'),
-  notifyVia: list(
-    'Notification channels, such as slack or email.',
-    withExamples(text('A channel.'), 'slack', 'email'),
-  ),
+  timeoutAction: text('Action after the timeout, such as reject.', ['reject']),
+  notifyVia: list('Notification channels, such as slack or email.', text('A channel.', ['slack', 'email'])),
   webhookUrl: formatted('URL to call when a decision is needed.', FORMATS.httpUrl),
 });
