@@ -7,216 +7,187 @@ import type { Pod } from './pod.ts';
 import type { RejectionCode } from './rejections.ts';
 import type { InjectionSettings } from './settings.ts';
 
-type Outcome = ['inject'] | ['skip', SkipCode] | ['refuse', ...RejectionCode[]];
+type Outcome = 'inject' | SkipCode | RejectionCode | RejectionCode[];
 
 function outcomeOf(decision: Decision): Outcome {
-  if (decision.action === 'inject') return ['inject'];
-  if (decision.action === 'skip') return ['skip', decision.code];
-  return ['refuse', ...decision.rejections.map((rejection) => rejection.code)];
+  if (decision.action === 'inject') return 'inject';
+  if (decision.action === 'skip') return decision.code;
+  const codes = decision.rejections.map(({ code }) => code);
+  return codes.length === 1 ? codes[0]! : codes;
 }
 
 const ENGINE = {
   image: 'opa:1',
   resources: { cpuRequest: '10m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
 };
-const annotated = (annotations: Record<string, string>): Pod => optedInPod({ annotations });
+/** A pod with annotations of the product, by name without their prefix. */
+const annotated = (annotations: Record<string, string>): Pod =>
+  optedInPod({
+    annotations: Object.fromEntries(
+      Object.entries(annotations).map(([name, value]) => [
+        name.includes('/') ? name : `platform.io/${name}`,
+        value,
+      ]),
+    ),
+  });
+const onPort = (containerPort: number): Pod => optedInPod({ container: { ports: [{ containerPort }] } });
 const manyLabels = (count: number): Record<string, string> =>
   Object.fromEntries([...Array(count).keys()].map((n) => [`l-${n}`, 'x']));
 const agent2 = { name: 'web', image: 'web:1', ports: [{ name: 'http', containerPort: 9000 }] };
 
 const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
-  ['no annotations at all', { spec: { containers: [{ name: 'agent' }] } }, ['skip', 'not-opted-in']],
-  ['inject "false"', annotated({ 'platform.io/inject': 'false' }), ['skip', 'not-opted-in']],
+  ['no annotations at all', { spec: { containers: [{ name: 'agent' }] } }, 'not-opted-in'],
+  ['inject "false"', annotated({ inject: 'false' }), 'not-opted-in'],
   [
     'an invalid annotation without opting in',
-    annotated({ 'platform.io/inject': 'false', 'platform.io/agent-port': 'x' }),
-    ['skip', 'not-opted-in'],
+    annotated({ inject: 'false', 'agent-port': 'x' }),
+    'not-opted-in',
   ],
-  ['a mirror of a static pod', annotated({ 'kubernetes.io/config.mirror': 'abc' }), ['skip', 'mirror-pod']],
-  ['inject "true"', optedInPod(), ['inject']],
-  ['inject "yes"', annotated({ 'platform.io/inject': 'yes' }), ['refuse', 'annotation-invalid']],
-  ['inject ""', annotated({ 'platform.io/inject': '' }), ['refuse', 'annotation-invalid']],
+  ['a mirror of a static pod', annotated({ 'kubernetes.io/config.mirror': 'abc' }), 'mirror-pod'],
+  ['inject "true"', optedInPod(), 'inject'],
+  ['inject "yes"', annotated({ inject: 'yes' }), 'annotation-invalid'],
+  ['inject ""', annotated({ inject: '' }), 'annotation-invalid'],
   [
     'three invalid annotations, each with a rejection',
-    annotated({
-      'platform.io/policy-proxy-mode': 'block',
-      'platform.io/agent-port': '0',
-      'platform.io/sidecar-cpu-limit': 'lots',
-    }),
-    ['refuse', 'annotation-invalid', 'annotation-invalid', 'annotation-invalid'],
+    annotated({ 'policy-proxy-mode': 'block', 'agent-port': '0', 'sidecar-cpu-limit': 'lots' }),
+    ['annotation-invalid', 'annotation-invalid', 'annotation-invalid'],
   ],
-  ['a Windows pod', optedInPod({ spec: { os: { name: 'windows' } } }), ['refuse', 'os-not-linux']],
+  ['a Windows pod', optedInPod({ spec: { os: { name: 'windows' } } }), 'os-not-linux'],
   [
     'a pod for Windows nodes',
     optedInPod({ spec: { nodeSelector: { 'kubernetes.io/os': 'windows' } } }),
-    ['refuse', 'os-not-linux'],
+    'os-not-linux',
   ],
   [
     'a pod for Linux nodes',
     optedInPod({ spec: { nodeSelector: { 'kubernetes.io/os': 'linux' } } }),
-    ['inject'],
+    'inject',
   ],
-  ['a pod without a container', optedInPod({ spec: { containers: [] } }), ['refuse', 'container-unknown']],
+  ['a pod without a container', optedInPod({ spec: { containers: [] } }), 'container-unknown'],
   [
     "an agent on the engine's port, with an engine next to the sidecar",
-    optedInPod({ container: { ports: [{ containerPort: 8181 }] } }),
-    ['refuse', 'port-reserved'],
+    onPort(8181),
+    'port-reserved',
     { engine: ENGINE },
   ],
-  [
-    "an agent on the engine's port, without an engine",
-    optedInPod({ container: { ports: [{ containerPort: 8181 }] } }),
-    ['inject'],
-  ],
+  ["an agent on the engine's port, without an engine", onPort(8181), 'inject'],
   [
     'a container with the name of the engine',
     optedInPod({ spec: { initContainers: [{ name: 'platform-opa' }] } }),
-    ['refuse', 'name-reserved'],
+    'name-reserved',
   ],
-  ['a pod with os.name linux', optedInPod({ spec: { os: { name: 'linux' } } }), ['inject']],
-  ['hostNetwork', optedInPod({ spec: { hostNetwork: true } }), ['refuse', 'host-network']],
-  ['hostNetwork false', optedInPod({ spec: { hostNetwork: false } }), ['inject']],
+  ['a pod with os.name linux', optedInPod({ spec: { os: { name: 'linux' } } }), 'inject'],
+  ['hostNetwork', optedInPod({ spec: { hostNetwork: true } }), 'host-network'],
+  ['hostNetwork false', optedInPod({ spec: { hostNetwork: false } }), 'inject'],
   [
     'a container with the name of the sidecar',
     optedInPod({ spec: { initContainers: [{ name: 'platform-sidecar' }] } }),
-    ['refuse', 'name-reserved'],
+    'name-reserved',
   ],
   [
     'a volume with a reserved name',
     optedInPod({ spec: { volumes: [{ name: 'platform-identity', emptyDir: {} }] } }),
-    ['refuse', 'name-reserved'],
+    'name-reserved',
   ],
   [
     'a mount of an injected volume',
     optedInPod({ container: { volumeMounts: [{ name: 'platform-policy', mountPath: '/rules' }] } }),
-    ['refuse', 'name-reserved'],
+    'name-reserved',
   ],
-  [
-    'no name yet',
-    optedInPod({ metadata: { name: '', generateName: 'chat-' } }),
-    ['refuse', 'agent-name-unknown'],
-  ],
-  ['a name with dots', optedInPod({ metadata: { name: 'chat.v1' } }), ['refuse', 'agent-name-invalid']],
+  ['no name yet', optedInPod({ metadata: { name: '', generateName: 'chat-' } }), 'agent-name-unknown'],
+  ['a name with dots', optedInPod({ metadata: { name: 'chat.v1' } }), 'agent-name-invalid'],
   [
     "another agent's label",
     optedInPod({ metadata: { labels: { 'platform.io/agent': 'other' } } }),
-    ['refuse', 'label-conflict'],
+    'label-conflict',
   ],
-  [
-    "the agent's own label",
-    optedInPod({ metadata: { labels: { 'platform.io/agent': 'chat' } } }),
-    ['inject'],
-  ],
-  ['too many labels', optedInPod({ metadata: { labels: manyLabels(99) } }), ['refuse', 'too-many-labels']],
-  ['the most labels', optedInPod({ metadata: { labels: manyLabels(98) } }), ['inject']],
-  [
-    'an unknown agent container',
-    annotated({ 'platform.io/agent-container': 'agnet' }),
-    ['refuse', 'container-unknown'],
-  ],
-  [
-    'an agent on the proxy port',
-    optedInPod({ container: { ports: [{ containerPort: 4000 }] } }),
-    ['refuse', 'port-reserved'],
-  ],
-  [
-    'an agent port annotation with the control port',
-    annotated({ 'platform.io/agent-port': '4001' }),
-    ['refuse', 'port-reserved'],
-  ],
+  ["the agent's own label", optedInPod({ metadata: { labels: { 'platform.io/agent': 'chat' } } }), 'inject'],
+  ['too many labels', optedInPod({ metadata: { labels: manyLabels(99) } }), 'too-many-labels'],
+  ['the most labels', optedInPod({ metadata: { labels: manyLabels(98) } }), 'inject'],
+  ['an unknown agent container', annotated({ 'agent-container': 'agnet' }), 'container-unknown'],
+  ['an agent on the proxy port', onPort(4000), 'port-reserved'],
+  ['an agent port annotation with the control port', annotated({ 'agent-port': '4001' }), 'port-reserved'],
   [
     'another container on the proxy port',
     optedInPod({ spec: { initContainers: [{ name: 'mesh', ports: [{ containerPort: 4000 }] }] } }),
-    ['refuse', 'port-reserved'],
+    'port-reserved',
   ],
   [
     'another container with the port name of the agent',
     optedInPod({
       spec: { containers: [{ name: 'agent', ports: [{ name: 'http', containerPort: 8000 }] }, agent2] },
     }),
-    ['refuse', 'port-name-shared'],
+    'port-name-shared',
   ],
   [
     'another container with another port name',
     optedInPod({
       spec: { containers: [{ name: 'agent', ports: [{ name: 'chat', containerPort: 8000 }] }, agent2] },
     }),
-    ['inject'],
+    'inject',
   ],
   [
     'a mode below the minimum',
-    annotated({ 'platform.io/policy-proxy-mode': 'off' }),
-    ['refuse', 'mode-below-minimum'],
+    annotated({ 'policy-proxy-mode': 'off' }),
+    'mode-below-minimum',
     { minimumMode: 'track' },
   ],
   [
     'a mode equal to the minimum',
-    annotated({ 'platform.io/policy-proxy-mode': 'track' }),
-    ['inject'],
+    annotated({ 'policy-proxy-mode': 'track' }),
+    'inject',
     { minimumMode: 'track' },
   ],
   [
     'a mode above the minimum',
-    annotated({ 'platform.io/policy-proxy-mode': 'enforce' }),
-    ['inject'],
+    annotated({ 'policy-proxy-mode': 'enforce' }),
+    'inject',
     { minimumMode: 'track' },
   ],
   [
     'a grade below the minimum',
-    annotated({ 'platform.io/compliant-grade': 'D' }),
-    ['refuse', 'grade-below-minimum'],
+    annotated({ 'compliant-grade': 'D' }),
+    'grade-below-minimum',
     { minimumCompliantGrade: 'C' },
   ],
   [
     'a grade equal to the minimum',
-    annotated({ 'platform.io/compliant-grade': 'C' }),
-    ['inject'],
+    annotated({ 'compliant-grade': 'C' }),
+    'inject',
     { minimumCompliantGrade: 'C' },
   ],
   [
     'evidence below the minimum',
-    annotated({ 'platform.io/compliant-evidence': '59' }),
-    ['refuse', 'evidence-below-minimum'],
+    annotated({ 'compliant-evidence': '59' }),
+    'evidence-below-minimum',
     { minimumCompliantEvidence: 60 },
   ],
   [
     'evidence equal to the minimum',
-    annotated({ 'platform.io/compliant-evidence': '60' }),
-    ['inject'],
+    annotated({ 'compliant-evidence': '60' }),
+    'inject',
     { minimumCompliantEvidence: 60 },
   ],
-  [
-    'evidence that is not a percentage',
-    annotated({ 'platform.io/compliant-evidence': '101' }),
-    ['refuse', 'annotation-invalid'],
-  ],
-  ['an invalid grade', annotated({ 'platform.io/compliant-grade': 'E' }), ['refuse', 'annotation-invalid']],
-  [
-    'an image that is not allowed',
-    annotated({ 'platform.io/sidecar-image': 'evil:1' }),
-    ['refuse', 'image-not-allowed'],
-  ],
+  ['evidence that is not a percentage', annotated({ 'compliant-evidence': '101' }), 'annotation-invalid'],
+  ['an invalid grade', annotated({ 'compliant-grade': 'E' }), 'annotation-invalid'],
+  ['an image that is not allowed', annotated({ 'sidecar-image': 'evil:1' }), 'image-not-allowed'],
   [
     'an image on the allow-list',
-    annotated({ 'platform.io/sidecar-image': 'good:2' }),
-    ['inject'],
+    annotated({ 'sidecar-image': 'good:2' }),
+    'inject',
     { allowedImages: ['good:2'] },
   ],
   [
     'a memory request over the default limit',
-    annotated({ 'platform.io/sidecar-memory-request': '1Gi' }),
-    ['refuse', 'request-over-limit'],
+    annotated({ 'sidecar-memory-request': '1Gi' }),
+    'request-over-limit',
   ],
-  [
-    'a CPU limit under the default request',
-    annotated({ 'platform.io/sidecar-cpu-limit': '4m' }),
-    ['refuse', 'request-over-limit'],
-  ],
-  ['a large CPU request without a limit', annotated({ 'platform.io/sidecar-cpu-request': '64' }), ['inject']],
+  ['a CPU limit under the default request', annotated({ 'sidecar-cpu-limit': '4m' }), 'request-over-limit'],
+  ['a large CPU request without a limit', annotated({ 'sidecar-cpu-request': '64' }), 'inject'],
   [
     'request and limit raised together',
-    annotated({ 'platform.io/sidecar-memory-request': '1Gi', 'platform.io/sidecar-memory-limit': '1024Mi' }),
-    ['inject'],
+    annotated({ 'sidecar-memory-request': '1Gi', 'sidecar-memory-limit': '1024Mi' }),
+    'inject',
   ],
   [
     'several reasons, all of them reported',
@@ -225,7 +196,7 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
       container: { ports: [{ containerPort: 4001 }] },
       spec: { hostNetwork: true },
     }),
-    ['refuse', 'host-network', 'port-reserved', 'image-not-allowed'],
+    ['host-network', 'port-reserved', 'image-not-allowed'],
   ],
 ];
 
@@ -238,22 +209,22 @@ test.each(TRUTH_TABLE)('%s', (...row) => {
 test.each<[RejectionCode, Pod, string]>([
   [
     'annotation-invalid',
-    annotated({ 'platform.io/inject': 'yes' }),
+    annotated({ inject: 'yes' }),
     'annotation platform.io/inject: "yes" is not one of "true", "false"',
   ],
   [
     'annotation-invalid',
-    annotated({ 'platform.io/sidecar-memory-limit': '1Mi' }),
+    annotated({ 'sidecar-memory-limit': '1Mi' }),
     'annotation platform.io/sidecar-memory-limit: "1Mi" is not a memory quantity from 96Mi to 16Gi, such as 192Mi',
   ],
   [
     'annotation-invalid',
-    annotated({ 'platform.io/agent-name': 'x'.repeat(200) }),
+    annotated({ 'agent-name': 'x'.repeat(200) }),
     `annotation platform.io/agent-name: "${'x'.repeat(100)}…" is not a DNS label of 1 to 63 characters (a-z, 0-9, "-")`,
   ],
   [
     'container-unknown',
-    annotated({ 'platform.io/agent-container': 'agnet' }),
+    annotated({ 'agent-container': 'agnet' }),
     'annotation platform.io/agent-container: "agnet" is not one of the pod\'s containers (agent)',
   ],
   [
@@ -263,22 +234,22 @@ test.each<[RejectionCode, Pod, string]>([
   ],
   [
     'request-over-limit',
-    annotated({ 'platform.io/sidecar-memory-request': '1Gi' }),
+    annotated({ 'sidecar-memory-request': '1Gi' }),
     "the sidecar's memory request 1Gi is over its limit 192Mi: set both platform.io/sidecar-memory-request and platform.io/sidecar-memory-limit",
   ],
   [
     'otlp-port-taken',
-    annotated({ 'platform.io/otlp': 'true', 'platform.io/agent-port': '4318' }),
+    annotated({ otlp: 'true', 'agent-port': '4318' }),
     'the agent uses port 4318, on which the sidecar receives OTLP (annotation platform.io/otlp): use another port, or remove the annotation',
   ],
   [
     'egress-port-taken',
-    annotated({ 'platform.io/egress-connect': 'log', 'platform.io/agent-port': '4003' }),
+    annotated({ 'egress-connect': 'log', 'agent-port': '4003' }),
     'the agent uses port 4003, on which the sidecar has its lanes (annotations platform.io/egress-lanes and platform.io/egress-connect): use another port, or remove the annotations',
   ],
   [
     'egress-lanes-invalid',
-    annotated({ 'platform.io/egress-lanes': 'groq,groq' }),
+    annotated({ 'egress-lanes': 'groq,groq' }),
     'annotation platform.io/egress-lanes has lane groq twice',
   ],
 ])('rejection %s has an actionable message', (code, pod, message) => {

@@ -40,7 +40,7 @@ function withoutEmpties(pod: Pod): unknown {
 
 const invariant = (name: string, check: (pod: Pod) => void) =>
   test(name, () => {
-    fc.assert(fc.property(anyPodWithLanes, check), { numRuns: runs(400) });
+    fc.assert(fc.property(anyPodWithLanes, check), { numRuns: runs(150) });
   });
 
 /** Same as toEqual, but cheap for equal values. */

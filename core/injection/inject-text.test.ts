@@ -351,6 +351,6 @@ test('any pod in any YAML style is injected like its JSON form and restored', ()
       const again = injected(uninjectManifests(once.text).text);
       expect(read(again.text)).toEqual(read(once.text));
     }),
-    { numRuns: runs(25) },
+    { numRuns: runs(12) },
   );
 });

@@ -121,7 +121,7 @@ const invariant = (name: string, predicate: (pod: Pod, inject: (pod: Pod) => Pod
       fc.property(anyPod, fc.constantFrom(...INSTALLATIONS), (pod, settings) =>
         predicate(pod, (plain) => injected(plain, settings)),
       ),
-      { numRuns: runs(400) },
+      { numRuns: runs(150) },
     );
   });
 

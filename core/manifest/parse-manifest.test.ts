@@ -107,46 +107,32 @@ function unusedKeys(node: SchemaNode, value: unknown, path: string): string[] {
 
 describe('a document that is not a manifest', () => {
   const EMPTY = 'file is empty; apiVersion, kind, metadata and spec are required';
-  test.each([
-    ['an empty file', '', [`1:1  | ${EMPTY}`]],
-    ['only comments', '# hello\n', [`1:1  | ${EMPTY}`]],
-    ['a list', '- a\n', ['1:1  | must be an object with apiVersion, kind, metadata and spec; got a list']],
+  test.each<[string, string | string[]]>([
+    ['', `1:1  | ${EMPTY}`],
+    ['# hello\n', `1:1  | ${EMPTY}`],
+    ['- a\n', '1:1  | must be an object with apiVersion, kind, metadata and spec; got a list'],
+    ['hello', '1:1  | must be an object with apiVersion, kind, metadata and spec; got plain text'],
     [
-      'plain text',
-      'hello',
-      ['1:1  | must be an object with apiVersion, kind, metadata and spec; got plain text'],
-    ],
-    [
-      'two documents',
       `${manifestText()}---\na: 1\n`,
-      ['12:1  | YAML: a second document begins here; a manifest must be a single document'],
+      '12:1  | YAML: a second document begins here; a manifest must be a single document',
     ],
     [
-      'an older version of the format, with one problem in total',
       'apiVersion: platform.io/v1alpha1\nkind: PlatformAgent\nspec: { old: true }\n',
-      [
-        '1:13 apiVersion | "platform.io/v1alpha1" is an older manifest version; convert it with "platform migrate"',
-      ],
+      '1:13 apiVersion | "platform.io/v1alpha1" is an older manifest version; convert it with "platform migrate"',
     ],
     [
-      'an agentspec manifest',
       'kind: AgentSpec\napiVersion: agentspec.io/v1\n',
-      ['2:13 apiVersion | "agentspec.io/v1" is an agentspec manifest; convert it with "platform migrate"'],
+      '2:13 apiVersion | "agentspec.io/v1" is an agentspec manifest; convert it with "platform migrate"',
     ],
     [
-      'a legacy agentspec manifest',
       'apiVersion: agentspec/v1alpha1\nkind: AgentSpec\n',
-      ['1:13 apiVersion | "agentspec/v1alpha1" is an agentspec manifest; convert it with "platform migrate"'],
+      '1:13 apiVersion | "agentspec/v1alpha1" is an agentspec manifest; convert it with "platform migrate"',
     ],
     [
-      'another resource',
       'apiVersion: apps/v1\nkind: Deployment\nmetadata: { labels: {} }\n',
-      [
-        '1:1 apiVersion | not an agent manifest; expected apiVersion platform.io/v1 and kind PlatformAgent, got "apps/v1 Deployment"',
-      ],
+      '1:1 apiVersion | not an agent manifest; expected apiVersion platform.io/v1 and kind PlatformAgent, got "apps/v1 Deployment"',
     ],
     [
-      'an object without any manifest key',
       'a: 1\n',
       [
         '1:1 apiVersion | the key "apiVersion" is missing',
@@ -156,8 +142,8 @@ describe('a document that is not a manifest', () => {
         '1:1 a | unknown key "a"; valid keys: apiVersion, kind, metadata, spec',
       ],
     ],
-  ])('is rejected: %s', (_what, text, expected) => {
-    expect(problemsOf(text).map(brief)).toEqual(expected);
+  ])('is rejected: %j', (text, expected) => {
+    expect(problemsOf(text).map(brief)).toEqual([expected].flat());
   });
 
   test('is rejected if it is larger than 1 MiB, counted in bytes', () => {
@@ -170,215 +156,162 @@ describe('a document that is not a manifest', () => {
 });
 
 describe('a mistake at the start of a manifest', () => {
-  test.each([
+  test.each<[string, string, string | string[]]>([
     [
       'apiVersion: platform.io/v1',
       'apiVersion: platform.io/v2\n',
-      ['1:13 apiVersion | must be "platform.io/v1"; got "platform.io/v2" => platform.io/v1'],
+      '1:13 apiVersion | must be "platform.io/v1"; got "platform.io/v2" => platform.io/v1',
     ],
     [
       'kind: PlatformAgent',
       'kind: platformagent\n',
-      ['2:7 kind | must be "PlatformAgent"; got "platformagent" => PlatformAgent'],
+      '2:7 kind | must be "PlatformAgent"; got "platformagent" => PlatformAgent',
     ],
-    ['kind: PlatformAgent', '', ['1:1 kind | the key "kind" is missing']],
-    ['kind: PlatformAgent', 'Kind: PlatformAgent\n', ['2:1 Kind | unknown key "Kind" => kind']],
+    ['kind: PlatformAgent', '', '1:1 kind | the key "kind" is missing'],
+    ['kind: PlatformAgent', 'Kind: PlatformAgent\n', '2:1 Kind | unknown key "Kind" => kind'],
     [
       '  name: minimal',
       '  name: My_Agent\n',
-      [
-        '4:9 metadata.name | must be a DNS label (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end); got "My_Agent" => my-agent',
-      ],
+      '4:9 metadata.name | must be a DNS label (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end); got "My_Agent" => my-agent',
     ],
     [
       '  name: minimal',
       '  name: $env:AGENT\n',
-      [
-        '4:9 metadata.name | must be a DNS label (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end); got "$env:AGENT"',
-      ],
+      '4:9 metadata.name | must be a DNS label (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end); got "$env:AGENT"',
     ],
     [
       '  name: minimal',
       `  name: ${'a'.repeat(64)}\n`,
-      [
-        `4:9 metadata.name | must be a DNS label (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end); got "${'a'.repeat(60)}…"`,
-      ],
+      `4:9 metadata.name | must be a DNS label (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end); got "${'a'.repeat(60)}…"`,
     ],
     [
       '  version: 1.0.0',
       '  version: 1.0\n',
-      ['5:12 metadata.version | must be a semantic version such as 1.2.3; got the number 1.0 => 1.0.0'],
+      '5:12 metadata.version | must be a semantic version such as 1.2.3; got the number 1.0 => 1.0.0',
     ],
     [
       '  version: 1.0.0',
       '  version: v1.2.3\n',
-      ['5:12 metadata.version | must be a semantic version such as 1.2.3; got "v1.2.3" => 1.2.3'],
+      '5:12 metadata.version | must be a semantic version such as 1.2.3; got "v1.2.3" => 1.2.3',
     ],
     [
       '  version: 1.0.0',
       '  version: latest\n',
-      ['5:12 metadata.version | must be a semantic version such as 1.2.3; got "latest"'],
+      '5:12 metadata.version | must be a semantic version such as 1.2.3; got "latest"',
     ],
     [
       '  description: The least that is a manifest.',
       '  description:\n',
-      ['6:3 metadata.description | must be a string; got an empty value'],
+      '6:3 metadata.description | must be a string; got an empty value',
     ],
     [
       '  description: The least that is a manifest.',
       '',
-      ['3:1 metadata.description | the key "description" is missing'],
+      '3:1 metadata.description | the key "description" is missing',
     ],
     [
       '    apiKey: $env:OPENAI_API_KEY',
       '    apikey: $env:OPENAI_API_KEY\n',
-      ['11:5 spec.model.apikey | unknown key "apikey" => apiKey'],
+      '11:5 spec.model.apikey | unknown key "apikey" => apiKey',
     ],
     [
       '    apiKey: $env:OPENAI_API_KEY',
       '    apiKey: 12345\n',
-      ['11:13 spec.model.apiKey | must be a string; got a number'],
+      '11:13 spec.model.apiKey | must be a string; got a number',
     ],
-    ['    id: gpt-4.1', '    id: ""\n', ['10:9 spec.model.id | must not be empty']],
+    ['    id: gpt-4.1', '    id: ""\n', '10:9 spec.model.id | must not be empty'],
     [
       '    id: gpt-4.1',
       '    id: 4.10\n',
-      ['10:9 spec.model.id | must be a string; got the number 4.10 => "4.10"'],
+      '10:9 spec.model.id | must be a string; got the number 4.10 => "4.10"',
     ],
   ])('reports the replacement of %s by %j', (line, replacement, expected) => {
-    expect(problemsOf(withLine(line, replacement)).map(brief)).toEqual(expected);
+    expect(problemsOf(withLine(line, replacement)).map(brief)).toEqual([expected].flat());
   });
 });
 
 describe('a mistake under spec', () => {
-  test.each<[string, string, string[]]>([
+  test.each<[string, string | string[]]>([
+    ['  tols: []\n', '1:3 spec.tols | unknown key "tols" => tools'],
     [
-      'an unknown key that is similar to a valid key',
-      '  tols: []\n',
-      ['1:3 spec.tols | unknown key "tols" => tools'],
-    ],
-    [
-      'an unknown key that is not similar to a valid key',
       '  evaluation: { bananas: 1 }\n',
-      [
-        '1:17 spec.evaluation.bananas | unknown key "bananas"; valid keys: framework, datasets, metrics, thresholds, ciGate',
-      ],
+      '1:17 spec.evaluation.bananas | unknown key "bananas"; valid keys: framework, datasets, metrics, thresholds, ciGate',
     ],
     [
-      'a key that belongs to a deeper level',
       '  temperature: 1\n',
-      ['1:3 spec.temperature | unknown key "temperature" => spec.model.parameters.temperature'],
+      '1:3 spec.temperature | unknown key "temperature" => spec.model.parameters.temperature',
     ],
     [
-      'a key that belongs to a higher level',
       '  prompts: { apiVersion: platform.io/v1 }\n',
-      ['1:14 spec.prompts.apiVersion | unknown key "apiVersion" => apiVersion'],
+      '1:14 spec.prompts.apiVersion | unknown key "apiVersion" => apiVersion',
     ],
     [
-      'a merge key',
       '  x-base: &base { system: a }\n  prompts: { <<: *base }\n',
-      ['2:14 spec.prompts["<<"] | merge keys ("<<") are not part of YAML 1.2; write out the merged keys'],
+      '2:14 spec.prompts["<<"] | merge keys ("<<") are not part of YAML 1.2; write out the merged keys',
     ],
+    ['  tools: []\n  tools: []\n', '2:3 spec.tools | duplicate key "tools"; first used on line 12'],
+    ['  prompts: { [a]: b }\n', '1:14 spec.prompts | a key must be a string'],
+    ['  tools: { name: a }\n', '1:10 spec.tools | must be a list; got an object'],
+    ['  tools: a\n', '1:10 spec.tools | must be a list; got "a"'],
+    ['  memory:\n', '1:3 spec.memory | must be an object; got an empty value'],
+    ['  tools:\n    -\n', '2:6 spec.tools[0] | must be an object; got an empty value'],
     [
-      'a duplicate key',
-      '  tools: []\n  tools: []\n',
-      ['2:3 spec.tools | duplicate key "tools"; first used on line 12'],
-    ],
-    ['a key that is a list', '  prompts: { [a]: b }\n', ['1:14 spec.prompts | a key must be a string']],
-    [
-      'an object instead of a list',
-      '  tools: { name: a }\n',
-      ['1:10 spec.tools | must be a list; got an object'],
-    ],
-    ['a string instead of a list', '  tools: a\n', ['1:10 spec.tools | must be a list; got "a"']],
-    [
-      'an empty value instead of an object',
-      '  memory:\n',
-      ['1:3 spec.memory | must be an object; got an empty value'],
-    ],
-    [
-      'an empty list item',
-      '  tools:\n    -\n',
-      ['2:6 spec.tools[0] | must be an object; got an empty value'],
-    ],
-    [
-      'yes as a boolean',
       '  prompts: { hotReload: yes }\n',
-      ['1:25 spec.prompts.hotReload | must be true or false; got "yes" => true'],
+      '1:25 spec.prompts.hotReload | must be true or false; got "yes" => true',
     ],
     [
-      'a quoted number',
       '  api: { port: "8000" }\n',
-      ['1:16 spec.api.port | must be an integer from 1 to 65535; got "8000" => 8000'],
+      '1:16 spec.api.port | must be an integer from 1 to 65535; got "8000" => 8000',
     ],
     [
-      'a reference as a number',
       '  api: { port: $env:PORT }\n',
-      ['1:16 spec.api.port | must be an integer from 1 to 65535; got "$env:PORT"'],
+      '1:16 spec.api.port | must be an integer from 1 to 65535; got "$env:PORT"',
     ],
     [
-      'a fraction as an integer',
       '  api: { port: 80.5 }\n',
-      ['1:16 spec.api.port | must be an integer from 1 to 65535; got the number 80.5'],
+      '1:16 spec.api.port | must be an integer from 1 to 65535; got the number 80.5',
     ],
     [
-      'a number out of range',
       '  guardrails: { output: [{ type: toxicity-filter, threshold: 70 }] }\n',
-      ['1:62 spec.guardrails.output[0].threshold | must be a number from 0 to 1; got the number 70'],
+      '1:62 spec.guardrails.output[0].threshold | must be a number from 0 to 1; got the number 70',
     ],
     [
-      'a value that is not a number',
       '  evaluation: { thresholds: { pass_rate: .nan } }\n',
-      ['1:42 spec.evaluation.thresholds.pass_rate | must be a number from 0 to 1; got the number .nan'],
+      '1:42 spec.evaluation.thresholds.pass_rate | must be a number from 0 to 1; got the number .nan',
     ],
     [
-      'a number as a string',
       '  requires: { pythonVersion: 3.10 }\n',
-      ['1:30 spec.requires.pythonVersion | must be a string; got the number 3.10 => "3.10"'],
+      '1:30 spec.requires.pythonVersion | must be a string; got the number 3.10 => "3.10"',
     ],
     [
-      'a misspelt enum value',
       '  guardrails: { input: [{ type: pii-detecter }] }\n',
-      [
-        '1:33 spec.guardrails.input[0].type | must be topic-filter, pii-detector, prompt-injection, hallucination-detector, toxicity-filter or custom; got "pii-detecter" => pii-detector',
-      ],
+      '1:33 spec.guardrails.input[0].type | must be topic-filter, pii-detector, prompt-injection, hallucination-detector, toxicity-filter or custom; got "pii-detecter" => pii-detector',
     ],
     [
-      'an unknown enum value',
       '  tools: [{ name: a, type: banana }]\n',
-      ['1:28 spec.tools[0].type | must be function, mcp or builtin; got "banana"'],
+      '1:28 spec.tools[0].type | must be function, mcp or builtin; got "banana"',
     ],
     [
-      'a reference as an enum value',
       '  tools: [{ name: a, type: $env:T }]\n',
-      ['1:28 spec.tools[0].type | must be function, mcp or builtin; got "$env:T"'],
+      '1:28 spec.tools[0].type | must be function, mcp or builtin; got "$env:T"',
     ],
     [
-      'grpc',
       '  api: { type: grpc }\n',
-      [
-        '1:16 spec.api.type | grpc is not supported, because the sidecar is an HTTP/1.1 proxy; use rest, mcp or websocket',
-      ],
+      '1:16 spec.api.type | grpc is not supported, because the sidecar is an HTTP/1.1 proxy; use rest, mcp or websocket',
     ],
     [
-      'a path without its leading slash',
       '  api: { healthEndpoint: health }\n',
-      ['1:26 spec.api.healthEndpoint | must be a path that begins with /; got "health" => /health'],
+      '1:26 spec.api.healthEndpoint | must be a path that begins with /; got "health" => /health',
     ],
     [
-      'an A2A interface without a URL',
       '  api: { a2a: { protocolBinding: JSONRPC } }\n',
-      ['1:3 spec.api | an A2A interface needs "url", the address that its clients use'],
+      '1:3 spec.api | an A2A interface needs "url", the address that its clients use',
     ],
     [
-      'an A2A interface over gRPC',
       '  api: { url: https://shop.example, a2a: { protocolBinding: GRPC } }\n',
-      [
-        '1:61 spec.api.a2a.protocolBinding | GRPC is not supported, because the sidecar is an HTTP/1.1 proxy; use JSONRPC or HTTP+JSON',
-      ],
+      '1:61 spec.api.a2a.protocolBinding | GRPC is not supported, because the sidecar is an HTTP/1.1 proxy; use JSONRPC or HTTP+JSON',
     ],
     [
-      'an A2A interface with an unknown binding and version',
       '  api: { url: https://shop.example, a2a: { protocolBinding: jsonrpc, path: a2a, protocolVersion: 1.0 } }\n',
       [
         '1:61 spec.api.a2a.protocolBinding | must be JSONRPC or HTTP+JSON; got "jsonrpc" => JSONRPC',
@@ -387,33 +320,22 @@ describe('a mistake under spec', () => {
       ],
     ],
     [
-      'an A2A interface without a binding',
       '  api: { url: https://shop.example, a2a: {} }\n',
-      ['1:37 spec.api.a2a.protocolBinding | the key "protocolBinding" is missing'],
+      '1:37 spec.api.a2a.protocolBinding | the key "protocolBinding" is missing',
     ],
     [
-      'a URL as a path',
       '  api: { capabilitiesEndpoint: http://shop/tools }\n',
-      [
-        '1:32 spec.api.capabilitiesEndpoint | must be a path that begins with /; got "http://shop/tools" => /http://shop/tools',
-      ],
+      '1:32 spec.api.capabilitiesEndpoint | must be a path that begins with /; got "http://shop/tools" => /http://shop/tools',
     ],
     [
-      'a URL without its scheme',
       '  humanInTheLoop: { webhookUrl: example.com/hook }\n',
-      [
-        '1:33 spec.humanInTheLoop.webhookUrl | must be a URL that begins with http:// or https://; got "example.com/hook" => https://example.com/hook',
-      ],
+      '1:33 spec.humanInTheLoop.webhookUrl | must be a URL that begins with http:// or https://; got "example.com/hook" => https://example.com/hook',
     ],
     [
-      'an invalid date',
       '  compliance:\n    suppressions: [{ rule: R, reason: x, expires: 31.1.2027 }]\n',
-      [
-        '2:51 spec.compliance.suppressions[0].expires | must be an ISO 8601 date such as 2027-01-31, or 2027-01-31T12:00:00Z; got "31.1.2027"',
-      ],
+      '2:51 spec.compliance.suppressions[0].expires | must be an ISO 8601 date such as 2027-01-31, or 2027-01-31T12:00:00Z; got "31.1.2027"',
     ],
     [
-      'an address without a port and an address with an invalid port',
       '  requires:\n    services:\n      - { type: redis, address: redis }\n      - { type: kafka, address: kafka:99999 }\n',
       [
         '3:33 spec.requires.services[0].address | must be host:port (port 1 to 65535) or a connection URL such as redis://cache:6379; got "redis"',
@@ -421,26 +343,18 @@ describe('a mistake under spec', () => {
       ],
     ],
     [
-      'a malformed connection URL, with its password masked',
       '  requires:\n    services: [{ type: pg, address: "postgres:/me:s3cret@db" }]\n',
-      [
-        '2:37 spec.requires.services[0].address | must be host:port (port 1 to 65535) or a connection URL such as redis://cache:6379; got "postgres:/me:***@db"',
-      ],
+      '2:37 spec.requires.services[0].address | must be host:port (port 1 to 65535) or a connection URL such as redis://cache:6379; got "postgres:/me:***@db"',
     ],
     [
-      'a URL with a password and without its scheme',
       '  api: { url: "me:s3cret@example.com" }\n',
-      [
-        '1:15 spec.api.url | must be a URL that begins with http://, https://, ws:// or wss://; got "me:***@example.com"',
-      ],
+      '1:15 spec.api.url | must be a URL that begins with http://, https://, ws:// or wss://; got "me:***@example.com"',
     ],
     [
-      'a service without name and type',
       '  requires:\n    services:\n      - address: redis:6379\n',
-      ['3:9 spec.requires.services[0] | a service needs "name" or "type"'],
+      '3:9 spec.requires.services[0] | a service needs "name" or "type"',
     ],
     [
-      'invalid variable names',
       '  requires: { envVars: [$env:FOO, "${BAR}", a-b, 3x] }\n',
       [
         ['1:25 spec.requires.envVars[0]', '"$env:FOO" => FOO'],
@@ -453,22 +367,18 @@ describe('a mistake under spec', () => {
       ),
     ],
     [
-      'an sse server without an address',
       '  mcp:\n    servers:\n      - name: a\n        transport: sse\n        host: x\n',
-      ['3:9 spec.mcp.servers[0] | an sse or http server needs "url", or "host" and "port"'],
+      '3:9 spec.mcp.servers[0] | an sse or http server needs "url", or "host" and "port"',
     ],
     [
-      'a stdio server without a command',
       '  mcp:\n    servers:\n      - { name: a, transport: stdio, url: "http://x" }\n',
-      ['3:9 spec.mcp.servers[0] | a stdio server needs "command"'],
+      '3:9 spec.mcp.servers[0] | a stdio server needs "command"',
     ],
     [
-      'a server without transport and address',
       '  mcp:\n    servers:\n      - name: a\n',
-      ['3:9 spec.mcp.servers[0] | a server needs "url", or "host" and "port", or "command"'],
+      '3:9 spec.mcp.servers[0] | a server needs "url", or "host" and "port", or "command"',
     ],
     [
-      'a subagent with two references and a subagent without a reference',
       '  subagents:\n    - { name: a, ref: { manifest: a.yaml, a2a: { url: "http://a" } } }\n    - { name: b, ref: {} }\n',
       [
         '2:18 spec.subagents[0].ref | needs exactly one of "manifest" and "a2a"',
@@ -476,68 +386,49 @@ describe('a mistake under spec', () => {
       ],
     ],
     [
-      'an unknown compliance pack',
       '  compliance: { packs: [memory-hygine] }\n',
-      [
-        '1:25 spec.compliance.packs[0] | must be owasp-llm-top10, model-resilience, memory-hygiene, evaluation-coverage, observability or metadata-quality; got "memory-hygine" => memory-hygiene',
-      ],
+      '1:25 spec.compliance.packs[0] | must be owasp-llm-top10, model-resilience, memory-hygiene, evaluation-coverage, observability or metadata-quality; got "memory-hygine" => memory-hygiene',
     ],
+    ['  skills:\n    - version: 1.0.0\n', '2:7 spec.skills[0].id | the key "id" is missing'],
     [
-      'a missing required key in a list item',
-      '  skills:\n    - version: 1.0.0\n',
-      ['2:7 spec.skills[0].id | the key "id" is missing'],
-    ],
-    [
-      'an alias without an anchor',
       '  prompts: { system: *nowhere }\n',
-      ['1:22 spec.prompts.system | the alias "*nowhere" has no anchor above it'],
+      '1:22 spec.prompts.system | the alias "*nowhere" has no anchor above it',
     ],
-    [
-      'an alias inside the value of its anchor',
-      '  x-a: &a [*a]\n',
-      ['1:12 spec.x-a[0] | the alias "*a" refers to a value that contains it'],
-    ],
-  ])('reports %s', (_what, spec, expected) => {
-    expect(problemsOfSpec(spec)).toEqual(expected);
+    ['  x-a: &a [*a]\n', '1:12 spec.x-a[0] | the alias "*a" refers to a value that contains it'],
+  ])('reports %j', (spec, expected) => {
+    expect(problemsOfSpec(spec)).toEqual([expected].flat());
   });
 
-  test.each<[string, string, string]>([
+  test.each<[string, string]>([
     [
-      'tools',
       '  tools:\n    - name: a\n    - name: a\n',
       '3:13 spec.tools[1].name | the name "a" is already used by spec.tools[0] on line 13',
     ],
     [
-      'MCP servers',
       '  mcp:\n    servers:\n      - { name: a, url: http://x }\n      - { name: a, url: http://y }\n',
       '4:17 spec.mcp.servers[1].name | the name "a" is already used by spec.mcp.servers[0] on line 14',
     ],
     [
-      'services, by name or type',
       '  requires:\n    services:\n      - type: redis\n      - name: redis\n',
       '4:15 spec.requires.services[1].name | the name "redis" is already used by spec.requires.services[0] on line 14',
     ],
     [
-      'datasets',
       '  evaluation:\n    datasets:\n      - { name: a, path: x }\n      - { name: a, path: y }\n',
       '4:17 spec.evaluation.datasets[1].name | the name "a" is already used by spec.evaluation.datasets[0] on line 14',
     ],
     [
-      'variables',
       '  prompts:\n    variables:\n      - { name: a, value: x }\n      - { name: a, value: y }\n',
       '4:17 spec.prompts.variables[1].name | the name "a" is already used by spec.prompts.variables[0] on line 14',
     ],
     [
-      'subagents',
       '  subagents:\n    - { name: a, ref: { manifest: x } }\n    - { name: a, ref: { manifest: y } }\n',
       '3:15 spec.subagents[1].name | the name "a" is already used by spec.subagents[0] on line 13',
     ],
     [
-      'skills',
       '  skills:\n    - id: a\n    - id: a\n',
       '3:11 spec.skills[1].id | the name "a" is already used by spec.skills[0] on line 13',
     ],
-  ])('reports two %s with the same name', (_what, spec, expected) => {
+  ])('reports a repeated name in %j', (spec, expected) => {
     expect(problemsOfSpec(spec)).toEqual([expected]);
   });
 
@@ -585,66 +476,48 @@ describe('a mistake under spec', () => {
 });
 
 describe('invalid YAML', () => {
-  test.each<[string, string, string[]]>([
-    ['a tab', '  tools:\n\t- name: a\n', ['2:1  | YAML: tabs are not allowed as indentation; use spaces']],
+  test.each<[string, string | string[]]>([
+    ['  tools:\n\t- name: a\n', '2:1  | YAML: tabs are not allowed as indentation; use spaces'],
     [
-      'a colon in an unquoted value',
       '  prompts:\n    system: Note: be kind\n',
-      [
-        '2:13  | YAML: an unquoted value must not contain ": " or be followed by nested keys; quote the value or correct the indentation',
-      ],
+      '2:13  | YAML: an unquoted value must not contain ": " or be followed by nested keys; quote the value or correct the indentation',
     ],
     [
-      'an unquoted reference without a name',
       '  prompts:\n    system: $env:\n    fallback: x\n',
-      ['2:13  | YAML: a reference needs a name after its colon, such as $env:API_KEY'],
+      '2:13  | YAML: a reference needs a name after its colon, such as $env:API_KEY',
     ],
     [
-      'a quote that is never closed',
       '  prompts:\n    system: "hello\n    fallback: x\n',
-      ['2:13  | YAML: the quote that opens here is never closed'],
+      '2:13  | YAML: the quote that opens here is never closed',
     ],
     [
-      'a list in brackets that is never closed',
       '  skills: [\n  tools: []\n',
-      ['2:3  | YAML: a list that begins with [ must end with ] before the next key'],
+      '2:3  | YAML: a list that begins with [ must end with ] before the next key',
     ],
     [
-      'a key with wrong indentation',
       '  prompts:\n    system: a\n   fallback: b\n',
-      ['3:1  | YAML: the indentation differs from the other lines of the same block'],
+      '3:1  | YAML: the indentation differs from the other lines of the same block',
     ],
     [
-      'a missing space after a colon',
       '  prompts:\n    system:hello\n    fallback: a\n',
-      ['2:5  | YAML: a key and its ":" must be on one line; check for a missing space after a colon'],
+      '2:5  | YAML: a key and its ":" must be on one line; check for a missing space after a colon',
     ],
+    ['  prompts: { system: @me }\n', '1:22  | YAML: a value that begins with this character must be quoted'],
+    ['  prompts: { system: "\\q" }\n', '1:23  | YAML: invalid escape sequence \\q'],
+    ['  prompts: { system: !vault x }\n', '1:22  | YAML: unresolved tag: !vault'],
     [
-      'a character that must not begin a value',
-      '  prompts: { system: @me }\n',
-      ['1:22  | YAML: a value that begins with this character must be quoted'],
-    ],
-    [
-      'an invalid escape sequence',
-      '  prompts: { system: "\\q" }\n',
-      ['1:23  | YAML: invalid escape sequence \\q'],
-    ],
-    ['a tag', '  prompts: { system: !vault x }\n', ['1:22  | YAML: unresolved tag: !vault']],
-    [
-      'text after a complete value',
       "  prompts: { system: 'it's' }\n  tools: []\n",
-      ['1:26  | YAML: unexpected content after a complete value'],
+      '1:26  | YAML: unexpected content after a complete value',
     ],
     [
-      'two mistakes on two lines',
       '  prompts:\n    system: Note: a\n    fallback: Note: b\n',
       [2, 3].map(
         (line) =>
           `${line}:${line === 2 ? 13 : 15}  | YAML: an unquoted value must not contain ": " or be followed by nested keys; quote the value or correct the indentation`,
       ),
     ],
-  ])('reports %s', (_what, spec, expected) => {
-    expect(problemsOfSpec(spec)).toEqual(expected);
+  ])('reports %j', (spec, expected) => {
+    expect(problemsOfSpec(spec)).toEqual([expected].flat());
   });
 });
 
@@ -715,7 +588,7 @@ describe('hostile text', () => {
       work();
       return process.threadCpuUsage(started).user;
     };
-    const [few, many] = [manifestText(keys(3_000)), manifestText(keys(30_000))];
+    const [few, many] = [manifestText(keys(1_500)), manifestText(keys(15_000))];
     const fiveFiles = costOf(() => {
       for (let file = 0; file < 5; file += 1) problemsOf(few);
     });
@@ -725,7 +598,7 @@ describe('hostile text', () => {
     // key were compared with all others, it would need twelve times as much.
     expect(oneFile / fiveFiles).toBeLessThan(6);
     expect(problems).toHaveLength(501);
-    expect(problems.at(-1)?.message).toBe('and 29500 more problems');
+    expect(problems.at(-1)?.message).toBe('and 14500 more problems');
   });
 
   test('parseManifest returns a result for any text', () => {
@@ -735,7 +608,7 @@ describe('hostile text', () => {
         expect(parsed.ok).toBe(false);
         if (!parsed.ok) expectPlaces(parsed.problems, text);
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
   });
 
@@ -756,7 +629,7 @@ describe('hostile text', () => {
         if (parsed.ok) expect(parseManifest(stringify(parsed.manifest))).toEqual(parsed);
         else expectPlaces(parsed.problems, text);
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(120) },
     );
   });
 
@@ -767,7 +640,7 @@ describe('hostile text', () => {
         const parsed = parseManifest(text);
         if (!parsed.ok) expectPlaces(parsed.problems, text);
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(120) },
     );
   });
 });

@@ -153,7 +153,7 @@ describe('the usage is the same as without the filter', () => {
   test.each(Object.keys(MUTATIONS))('in every sample %s', (name) => {
     const dice = diceOf(SEED);
     for (const [file, text] of SAMPLES)
-      for (let round = 0; round < 8; round++) {
+      for (let round = 0; round < 3; round++) {
         const [ending] = file.split('.').slice(-1);
         const contentType = { json: TYPES[0], sse: TYPES[1] }[ending ?? ''] ?? TYPES[Math.floor(dice() * 4)];
         const path = PATHS[Math.floor(dice() * PATHS.length)]!;
@@ -161,10 +161,10 @@ describe('the usage is the same as without the filter', () => {
       }
   });
 
-  test('in a stream that is cut after any byte', () => {
+  test('in a stream that is cut after every fifth byte', () => {
     for (const [file, text] of SAMPLES)
       if (text.length < 2000 && file.endsWith('.sse'))
-        for (let end = 0; end < text.length; end++)
+        for (let end = 0; end < text.length; end += 5)
           expectSame(text.slice(0, end), { contentType: TYPES[1], path: PATHS[2], step: 1000 });
   });
 
@@ -217,7 +217,7 @@ describe('the usage is the same as without the filter', () => {
           expectSame(coded.join('\n'), { ...form, contentType: TYPES[2] });
         }
       }),
-      { numRuns: runs(6000) },
+      { numRuns: runs(1500) },
     );
   });
 
@@ -226,7 +226,7 @@ describe('the usage is the same as without the filter', () => {
       fc.property(value, (json) => {
         if (findUsage(json).length > 0) expect(canCarryUsage(JSON.stringify(json))).toBe(true);
       }),
-      { numRuns: runs(6000) },
+      { numRuns: runs(1500) },
     );
   });
 });
