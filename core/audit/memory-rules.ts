@@ -1,12 +1,11 @@
 import { missingScrubFieldsPath } from './declarations.ts';
 import { MEMORY, PROOF } from './evidence-kinds.ts';
 import { OWASP } from './references.ts';
-import type { RuleOfPack } from './rule.ts';
+import type { RulesOfPack } from './rule.ts';
 
 /** Rules about the agent's memory: personal data, retention, audit, isolation and size. */
-export const MEMORY_RULES: readonly RuleOfPack[] = [
-  {
-    id: 'MEM-01',
+export const MEMORY_RULES: RulesOfPack = {
+  'MEM-01': {
     severity: 'critical',
     tier: 'X',
     passesWhen: 'there is no memory.longTerm, or memory.hygiene.piiScrubFields is not empty',
@@ -16,8 +15,7 @@ export const MEMORY_RULES: readonly RuleOfPack[] = [
     recommendation: 'List the fields to scrub in spec.memory.hygiene.piiScrubFields.',
     references: [OWASP.disclosure],
   },
-  {
-    id: 'MEM-02',
+  'MEM-02': {
     severity: 'high',
     tier: 'P',
     passesWhen:
@@ -34,8 +32,7 @@ export const MEMORY_RULES: readonly RuleOfPack[] = [
     recommendation: 'Set spec.memory.shortTerm.ttlSeconds and spec.memory.longTerm.ttlDays.',
     references: [OWASP.disclosure],
   },
-  {
-    id: 'MEM-03',
+  'MEM-03': {
     severity: 'medium',
     tier: 'P',
     passesWhen: 'there is no memory.longTerm, or memory.hygiene.auditLog is true',
@@ -48,8 +45,7 @@ export const MEMORY_RULES: readonly RuleOfPack[] = [
     recommendation: 'Set spec.memory.hygiene.auditLog to true.',
     references: [OWASP.poisoning],
   },
-  {
-    id: 'MEM-04',
+  'MEM-04': {
     severity: 'medium',
     tier: 'P',
     passesWhen: 'there is no memory.vector, or it has a namespace',
@@ -62,8 +58,7 @@ export const MEMORY_RULES: readonly RuleOfPack[] = [
     recommendation: 'Set a dedicated namespace for this agent in spec.memory.vector.namespace.',
     references: [OWASP.vectors],
   },
-  {
-    id: 'MEM-05',
+  'MEM-05': {
     severity: 'low',
     tier: 'P',
     passesWhen: 'there is no memory.shortTerm, or it has maxTokens',
@@ -76,4 +71,4 @@ export const MEMORY_RULES: readonly RuleOfPack[] = [
     recommendation: 'Set spec.memory.shortTerm.maxTokens.',
     references: [OWASP.consumption],
   },
-];
+};

@@ -1,12 +1,11 @@
 import { isPinned } from './declarations.ts';
 import { MODEL, PROOF } from './evidence-kinds.ts';
 import { OWASP } from './references.ts';
-import type { RuleOfPack } from './rule.ts';
+import type { RulesOfPack } from './rule.ts';
 
 /** Rules about the model: fallback, pinned version, cost limit and retries. */
-export const MODEL_RULES: readonly RuleOfPack[] = [
-  {
-    id: 'MODEL-01',
+export const MODEL_RULES: RulesOfPack = {
+  'MODEL-01': {
     severity: 'high',
     tier: 'X',
     passesWhen: 'model.fallback is declared',
@@ -17,8 +16,7 @@ export const MODEL_RULES: readonly RuleOfPack[] = [
       'Declare spec.model.fallback with maxRetries, and submit a proof that the fallback model activates.',
     references: [OWASP.supplyChain],
   },
-  {
-    id: 'MODEL-02',
+  'MODEL-02': {
     severity: 'medium',
     tier: 'P',
     passesWhen: 'model.id is neither latest nor *:latest',
@@ -28,8 +26,7 @@ export const MODEL_RULES: readonly RuleOfPack[] = [
     recommendation: 'Pin one version of the model in spec.model.id.',
     references: [OWASP.supplyChain],
   },
-  {
-    id: 'MODEL-03',
+  'MODEL-03': {
     severity: 'medium',
     tier: 'X',
     passesWhen: 'model.costControls.maxMonthlyUSD is set',
@@ -41,8 +38,7 @@ export const MODEL_RULES: readonly RuleOfPack[] = [
       'Set spec.model.costControls.maxMonthlyUSD and usdPerMillionTokens. The policy rules then limit the cost per day to 1/30 of maxMonthlyUSD.',
     references: [OWASP.consumption],
   },
-  {
-    id: 'MODEL-04',
+  'MODEL-04': {
     severity: 'low',
     tier: 'X',
     passesWhen: 'there is no model.fallback, or its maxRetries is set',
@@ -55,4 +51,4 @@ export const MODEL_RULES: readonly RuleOfPack[] = [
     recommendation: 'Set spec.model.fallback.maxRetries.',
     references: [OWASP.consumption],
   },
-];
+};

@@ -1,7 +1,7 @@
 import type { Manifest } from '../manifest/manifest.ts';
 import { EVALUATION, NONE, PROOF, TRACING } from './evidence-kinds.ts';
 import { OWASP } from './references.ts';
-import type { RuleOfPack } from './rule.ts';
+import type { RulesOfPack } from './rule.ts';
 
 const HALLUCINATION = 'hallucination';
 /** Above this temperature, responses vary strongly between calls. */
@@ -19,9 +19,8 @@ function missingHallucinationPath({ spec: { evaluation } }: Manifest): string | 
 }
 
 /** Rules about the evaluation of the agent. */
-export const EVALUATION_RULES: readonly RuleOfPack[] = [
-  {
-    id: 'EVAL-01',
+export const EVALUATION_RULES: RulesOfPack = {
+  'EVAL-01': {
     severity: 'medium',
     tier: 'P',
     passesWhen: 'evaluation.datasets has at least one dataset',
@@ -31,8 +30,7 @@ export const EVALUATION_RULES: readonly RuleOfPack[] = [
     recommendation: 'Declare a dataset in spec.evaluation.datasets.',
     references: [OWASP.misinformation],
   },
-  {
-    id: 'EVAL-02',
+  'EVAL-02': {
     severity: 'medium',
     tier: 'P',
     passesWhen: 'evaluation.ciGate is true',
@@ -42,8 +40,7 @@ export const EVALUATION_RULES: readonly RuleOfPack[] = [
     recommendation: 'Set spec.evaluation.ciGate to true.',
     references: [OWASP.misinformation],
   },
-  {
-    id: 'EVAL-03',
+  'EVAL-03': {
     severity: 'medium',
     tier: 'P',
     passesWhen: 'evaluation.metrics and evaluation.thresholds contain hallucination',
@@ -53,12 +50,11 @@ export const EVALUATION_RULES: readonly RuleOfPack[] = [
     recommendation: `Add ${HALLUCINATION} to spec.evaluation.metrics and to spec.evaluation.thresholds.`,
     references: [OWASP.misinformation],
   },
-];
+};
 
 /** Rules about tracing and logging. */
-export const OBSERVABILITY_RULES: readonly RuleOfPack[] = [
-  {
-    id: 'OBS-01',
+export const OBSERVABILITY_RULES: RulesOfPack = {
+  'OBS-01': {
     severity: 'medium',
     tier: 'P',
     passesWhen: 'observability.tracing.backend is set',
@@ -69,8 +65,7 @@ export const OBSERVABILITY_RULES: readonly RuleOfPack[] = [
     recommendation: 'Declare spec.observability.tracing with its backend and endpoint.',
     references: [],
   },
-  {
-    id: 'OBS-02',
+  'OBS-02': {
     severity: 'low',
     tier: 'B',
     passesWhen: 'observability.logging.structured is not false',
@@ -82,8 +77,7 @@ export const OBSERVABILITY_RULES: readonly RuleOfPack[] = [
     recommendation: 'Log in a structured form and set spec.observability.logging.structured to true.',
     references: [],
   },
-  {
-    id: 'OBS-03',
+  'OBS-03': {
     severity: 'medium',
     tier: 'X',
     passesWhen: 'observability.logging.redactFields is not empty',
@@ -94,12 +88,11 @@ export const OBSERVABILITY_RULES: readonly RuleOfPack[] = [
     recommendation: 'List the fields to redact in spec.observability.logging.redactFields.',
     references: [OWASP.disclosure],
   },
-];
+};
 
 /** Rules about metadata and model parameters. */
-export const METADATA_RULES: readonly RuleOfPack[] = [
-  {
-    id: 'META-01',
+export const METADATA_RULES: RulesOfPack = {
+  'META-01': {
     severity: 'low',
     tier: 'D',
     passesWhen: 'metadata.description is not blank',
@@ -109,8 +102,7 @@ export const METADATA_RULES: readonly RuleOfPack[] = [
     recommendation: 'Describe in metadata.description what the agent does.',
     references: [],
   },
-  {
-    id: 'META-02',
+  'META-02': {
     severity: 'medium',
     tier: 'D',
     passesWhen: `model.parameters.temperature is not set, or at most ${HIGHEST_TEMPERATURE}`,
@@ -123,4 +115,4 @@ export const METADATA_RULES: readonly RuleOfPack[] = [
     recommendation: `Set spec.model.parameters.temperature to at most ${HIGHEST_TEMPERATURE}.`,
     references: [OWASP.misinformation],
   },
-];
+};

@@ -3,7 +3,7 @@ import { referenceOf } from '../manifest/references.ts';
 import { EVALUATION, KEY_REFERENCE, MODEL, PROMPT_FILE, PROOF } from './evidence-kinds.ts';
 import { isPinned, missingScrubFieldsPath } from './declarations.ts';
 import { OWASP } from './references.ts';
-import type { RuleOfPack } from './rule.ts';
+import type { RulesOfPack } from './rule.ts';
 
 /** Input guardrails that protect against prompt injection. */
 function injectionGuardrails({ spec }: Manifest): Guardrail[] {
@@ -22,9 +22,8 @@ function firstToolWithout(
 }
 
 /** Rules based on the OWASP Top 10 for LLM Applications; the ids follow its first edition. */
-export const OWASP_RULES: readonly RuleOfPack[] = [
-  {
-    id: 'SEC-LLM-01',
+export const OWASP_RULES: RulesOfPack = {
+  'SEC-LLM-01': {
     severity: 'high',
     tier: 'B',
     passesWhen: 'an input guardrail of type prompt-injection or topic-filter is declared',
@@ -34,8 +33,7 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
     recommendation: 'Add a guardrail of type prompt-injection or topic-filter to spec.guardrails.input.',
     references: [OWASP.promptInjection],
   },
-  {
-    id: 'SEC-LLM-02',
+  'SEC-LLM-02': {
     severity: 'high',
     tier: 'B',
     passesWhen: 'an output guardrail is declared',
@@ -48,8 +46,7 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
     recommendation: 'Add a guardrail such as toxicity-filter or pii-detector to spec.guardrails.output.',
     references: [OWASP.outputHandling],
   },
-  {
-    id: 'SEC-LLM-03',
+  'SEC-LLM-03': {
     severity: 'medium',
     tier: 'P',
     passesWhen: 'prompts.system is a $file: reference',
@@ -61,8 +58,7 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
       'Store the system prompt in a file and reference it: spec.prompts.system: $file:prompts/system.md',
     references: [OWASP.poisoning, OWASP.promptLeakage],
   },
-  {
-    id: 'SEC-LLM-04',
+  'SEC-LLM-04': {
     severity: 'medium',
     tier: 'X',
     passesWhen: 'api.rateLimit.requestsPerMinute or model.costControls.maxMonthlyUSD is set',
@@ -77,8 +73,7 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
       'Set spec.api.rateLimit.requestsPerMinute or spec.model.costControls.maxMonthlyUSD, and enforce it.',
     references: [OWASP.consumption],
   },
-  {
-    id: 'SEC-LLM-05',
+  'SEC-LLM-05': {
     severity: 'medium',
     tier: 'P',
     passesWhen: 'model.provider is set and model.id is pinned, not latest',
@@ -91,8 +86,7 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
     recommendation: 'Set spec.model.provider and pin one version of the model in spec.model.id.',
     references: [OWASP.supplyChain],
   },
-  {
-    id: 'SEC-LLM-06',
+  'SEC-LLM-06': {
     severity: 'critical',
     tier: 'X',
     passesWhen: 'there is no memory.longTerm, or memory.hygiene.piiScrubFields is not empty',
@@ -103,8 +97,7 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
       'Scrub personal data before it is stored, and list the fields in spec.memory.hygiene.piiScrubFields.',
     references: [OWASP.disclosure],
   },
-  {
-    id: 'SEC-LLM-07',
+  'SEC-LLM-07': {
     severity: 'medium',
     tier: 'X',
     passesWhen: 'there are no tools, or every tool has annotations',
@@ -115,8 +108,7 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
     recommendation: 'Add annotations to every tool, such as readOnlyHint and destructiveHint.',
     references: [OWASP.agency],
   },
-  {
-    id: 'SEC-LLM-08',
+  'SEC-LLM-08': {
     severity: 'high',
     tier: 'X',
     passesWhen: 'there are no tools, or every tool declares destructiveHint',
@@ -128,8 +120,7 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
       'Set annotations.destructiveHint to true or false for every tool. Destructive tools need user confirmation.',
     references: [OWASP.agency],
   },
-  {
-    id: 'SEC-LLM-09',
+  'SEC-LLM-09': {
     severity: 'medium',
     tier: 'P',
     passesWhen: 'evaluation.framework is set and evaluation.ciGate is true',
@@ -142,8 +133,7 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
     recommendation: 'Set spec.evaluation.framework, and set spec.evaluation.ciGate to true.',
     references: [OWASP.misinformation],
   },
-  {
-    id: 'SEC-LLM-10',
+  'SEC-LLM-10': {
     severity: 'high',
     tier: 'P',
     passesWhen: 'model.apiKey is a reference: $secret: (better) or $env:',
@@ -155,4 +145,4 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
       'Set spec.model.apiKey to $secret:model-key, or to $env:VAR. $secret: is better, because the key can be in a file; every child process inherits an environment variable.',
     references: [OWASP.disclosure, OWASP.supplyChain],
   },
-];
+};

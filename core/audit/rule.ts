@@ -34,8 +34,8 @@ export interface Rule {
   references: readonly string[];
 }
 
-/** A row of a table that contains one pack. */
-export type RuleOfPack = Omit<Rule, 'pack'>;
+/** The rules of one pack by id. */
+export type RulesOfPack = Readonly<Record<string, Omit<Rule, 'id' | 'pack'>>>;
 
 /** Weight of a rule in the score. */
 export const WEIGHTS: Readonly<Record<Severity, number>> = { critical: 4, high: 3, medium: 2, low: 1 };

@@ -3,9 +3,9 @@ import { MODEL_RULES } from './model-rules.ts';
 import { EVALUATION_RULES, METADATA_RULES, OBSERVABILITY_RULES } from './operation-rules.ts';
 import { OWASP_RULES } from './owasp-rules.ts';
 import { PACKS, type Pack } from '../shapes/values.ts';
-import type { Rule, RuleOfPack } from './rule.ts';
+import type { Rule, RulesOfPack } from './rule.ts';
 
-const RULES_OF: Readonly<Record<Pack, readonly RuleOfPack[]>> = {
+const RULES_OF: Readonly<Record<Pack, RulesOfPack>> = {
   'owasp-llm-top10': OWASP_RULES,
   'model-resilience': MODEL_RULES,
   'memory-hygiene': MEMORY_RULES,
@@ -16,7 +16,7 @@ const RULES_OF: Readonly<Record<Pack, readonly RuleOfPack[]>> = {
 
 /** All compliance rules, grouped by pack. */
 export const RULES: readonly Rule[] = PACKS.flatMap((pack) =>
-  RULES_OF[pack].map((rule) => ({ ...rule, pack })),
+  Object.entries(RULES_OF[pack]).map(([id, rule]) => ({ id, ...rule, pack })),
 );
 
 /** All rule ids; every rule may have a proof. */

@@ -1,7 +1,7 @@
 import { reportedName } from '../untrusted/reported-name.ts';
 import { declaredEgressOf } from '../egress/declared.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import type { EgressReason, PolicyRule } from './policy-rule.ts';
+import { ifDeclared, policyRules, type EgressReason } from './policy-rule.ts';
 
 const namesOf = (tools: Manifest['spec']['tools'] = []): string[] => [
   ...new Set(tools.map(({ name }) => reportedName(name))),
@@ -11,19 +11,16 @@ const namesOf = (tools: Manifest['spec']['tools'] = []): string[] => [
  * The rules for calls on the egress lanes, each in Rego and in TypeScript, sorted by reason. The rules about names apply to every
  * manifest: a name that is not declared is not allowed. An empty name is never declared, so it is the canary.
  */
-export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
-  {
-    reason: 'daily_token_limit_exceeded',
+export const EGRESS_RULES = policyRules<EgressReason>({
+  daily_token_limit_exceeded: {
     field: 'spec.model.costControls.maxTokensPerDay',
     declaredBy: 'set',
     deniesWhen: "today's tokens and the tokens that are reserved for calls in flight exceed maxTokensPerDay",
     severity: 'high',
     recommendation: 'Reduce the token usage per day, or raise costControls.maxTokensPerDay.',
     rego: 'deny_egress contains "daily_token_limit_exceeded" if input.tokens_today + input.reserved_tokens > egress.maxTokensPerDay',
-    bind: ({ spec }) => {
-      const maxTokensPerDay = spec.model.costControls?.maxTokensPerDay;
-      if (maxTokensPerDay === undefined) return null;
-      return {
+    bind: ({ spec }) =>
+      ifDeclared(spec.model.costControls?.maxTokensPerDay, (maxTokensPerDay) => ({
         config: { maxTokensPerDay },
         denies: ({ tokens_today: used, reserved_tokens: reserved }) =>
           used !== undefined && reserved !== undefined && used + reserved > maxTokensPerDay,
@@ -34,11 +31,9 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
             reserved_tokens: maxTokensPerDay,
           },
         ],
-      };
-    },
+      })),
   },
-  {
-    reason: 'destructive_tool_without_confirmation',
+  destructive_tool_without_confirmation: {
     field: 'spec.tools',
     declaredBy: 'a tool sets annotations.destructiveHint to true',
     deniesWhen:
@@ -67,8 +62,7 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
       };
     },
   },
-  {
-    reason: 'host_not_declared',
+  host_not_declared: {
     field: 'spec.egress.hosts',
     declaredBy: 'always',
     deniesWhen:
@@ -92,8 +86,7 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
       };
     },
   },
-  {
-    reason: 'model_not_declared',
+  model_not_declared: {
     field: 'spec.model',
     declaredBy: 'always',
     deniesWhen:
@@ -115,8 +108,7 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
       };
     },
   },
-  {
-    reason: 'monthly_cost_limit_exceeded',
+  monthly_cost_limit_exceeded: {
     field: 'spec.model.costControls.maxMonthlyUSD',
     declaredBy: 'set; without a price of the models the cost is unknown and the rule denies nothing',
     deniesWhen:
@@ -135,8 +127,7 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
       };
     },
   },
-  {
-    reason: 'tool_arguments_invalid',
+  tool_arguments_invalid: {
     field: 'spec.tools[].constraints',
     declaredBy: 'a tool has constraints',
     deniesWhen: 'a tool is called with arguments that do not match its constraints',
@@ -161,8 +152,7 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
       };
     },
   },
-  {
-    reason: 'tool_not_declared',
+  tool_not_declared: {
     field: 'spec.tools',
     declaredBy: 'always',
     deniesWhen:
@@ -192,4 +182,4 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
       };
     },
   },
-];
+});

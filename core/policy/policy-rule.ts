@@ -41,6 +41,14 @@ export interface PolicyRule<Reason extends string = DenialReason> {
   bind: (manifest: Manifest) => Declared | null;
 }
 
+/** Rules from a table by their reasons. */
+export const policyRules = <Reason extends string>(
+  rules: Readonly<Record<Reason, Omit<PolicyRule, 'reason'>>>,
+): readonly PolicyRule<Reason>[] =>
+  Object.entries<Omit<PolicyRule, 'reason'>>(rules).map(([reason, rule]) => ({
+    ...{ reason: reason as Reason, ...rule },
+  }));
+
 export interface Declared {
   /** The rule's part of the data. */
   config: PolicyConfig;
@@ -48,6 +56,10 @@ export interface Declared {
   /** Facts that the rule denies if the engine has this manifest's rules and data. */
   canaries: readonly Partial<PolicyInput>[];
 }
+
+/** What the manifest declares for a rule about this value; null: it does not declare the value. */
+export const ifDeclared = <T>(value: T | undefined, declared: (value: T) => Declared): Declared | null =>
+  value === undefined ? null : declared(value);
 
 /** A rule together with what one manifest declares for it. */
 export interface BoundRule<Reason extends string = DenialReason> extends Declared {

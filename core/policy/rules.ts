@@ -1,28 +1,23 @@
 import { reportedName } from '../untrusted/reported-name.ts';
-import type { PolicyRule } from './policy-rule.ts';
+import { ifDeclared, policyRules, type DenialReason } from './policy-rule.ts';
 
 /** The policy rules, each in Rego and in TypeScript, sorted by reason like the results of engines. */
-export const POLICY_RULES: readonly PolicyRule[] = [
-  {
-    reason: 'daily_token_limit_exceeded',
+export const POLICY_RULES = policyRules<DenialReason>({
+  daily_token_limit_exceeded: {
     field: 'spec.model.costControls.maxTokensPerDay',
     declaredBy: 'set',
     deniesWhen: "today's tokens have reached maxTokensPerDay",
     severity: 'high',
     recommendation: 'Reduce the token usage per day, or raise costControls.maxTokensPerDay.',
     rego: 'deny contains "daily_token_limit_exceeded" if input.tokens_today >= config.maxTokensPerDay',
-    bind: ({ spec }) => {
-      const maxTokensPerDay = spec.model.costControls?.maxTokensPerDay;
-      if (maxTokensPerDay === undefined) return null;
-      return {
+    bind: ({ spec }) =>
+      ifDeclared(spec.model.costControls?.maxTokensPerDay, (maxTokensPerDay) => ({
         config: { maxTokensPerDay },
         denies: (input) => input.tokens_today !== undefined && input.tokens_today >= maxTokensPerDay,
         canaries: [{ tokens_today: maxTokensPerDay }],
-      };
-    },
+      })),
   },
-  {
-    reason: 'destructive_tool_without_confirmation',
+  destructive_tool_without_confirmation: {
     field: 'spec.tools',
     declaredBy: 'a tool sets annotations.destructiveHint to true',
     deniesWhen: 'a destructive tool was called without user confirmation',
@@ -48,27 +43,22 @@ export const POLICY_RULES: readonly PolicyRule[] = [
       };
     },
   },
-  {
-    reason: 'memory_ttl_mismatch',
+  memory_ttl_mismatch: {
     field: 'spec.memory.shortTerm.ttlSeconds',
     declaredBy: 'set',
     deniesWhen: 'the TTL of a write to short-term memory differs from ttlSeconds',
     severity: 'high',
     recommendation: 'Write to memory with the TTL that the manifest declares.',
     rego: 'deny contains "memory_ttl_mismatch" if input.memory_write.ttl_seconds != config.ttlSeconds',
-    bind: ({ spec }) => {
-      const ttlSeconds = spec.memory?.shortTerm?.ttlSeconds;
-      if (ttlSeconds === undefined) return null;
-      return {
+    bind: ({ spec }) =>
+      ifDeclared(spec.memory?.shortTerm?.ttlSeconds, (ttlSeconds) => ({
         config: { ttlSeconds },
         denies: (input) => input.memory_write !== undefined && input.memory_write.ttl_seconds !== ttlSeconds,
         // No manifest can declare a negative TTL.
         canaries: [{ memory_write: { ttl_seconds: -1 } }],
-      };
-    },
+      })),
   },
-  {
-    reason: 'monthly_cost_limit_exceeded',
+  monthly_cost_limit_exceeded: {
     field: 'spec.model.costControls.maxMonthlyUSD',
     declaredBy: 'set; without `usdPerMillionTokens` the cost is unknown and the rule denies nothing',
     deniesWhen: "today's cost has reached maxMonthlyUSD / 30",
@@ -87,8 +77,7 @@ export const POLICY_RULES: readonly PolicyRule[] = [
       };
     },
   },
-  {
-    reason: 'pii_detector_not_invoked',
+  pii_detector_not_invoked: {
     field: 'spec.guardrails.input',
     declaredBy: 'an entry has type pii-detector',
     deniesWhen: 'a model call does not report that the pii-detector was invoked',
@@ -109,8 +98,7 @@ export const POLICY_RULES: readonly PolicyRule[] = [
       };
     },
   },
-  {
-    reason: 'toxicity_threshold_exceeded',
+  toxicity_threshold_exceeded: {
     field: 'spec.guardrails.output',
     declaredBy: 'an entry has type toxicity-filter and a threshold; the lowest of several thresholds applies',
     deniesWhen: 'the reported toxicity score has reached the threshold',
@@ -130,4 +118,4 @@ export const POLICY_RULES: readonly PolicyRule[] = [
       };
     },
   },
-];
+});
