@@ -2,7 +2,7 @@ import { modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Guardrail, Manifest } from '../manifest/manifest.ts';
 import { tokenPriceOf } from '../manifest/token-price.ts';
 import type { EvidenceTier, ItemKind } from '../shapes/values.ts';
-import { modelSubject, sightingKey, TOKENS } from '../facts/sightings.ts';
+import { modelSubject, sightingKey, TOKENS, type SightingSource } from '../facts/sightings.ts';
 
 type SeenTier = 'probed' | 'observed' | 'reported';
 
@@ -44,22 +44,12 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
         '`model` event with this model id, or check reported by the agent; also usage in a response while the egress lane of the vendor has no call',
     },
     contradictedBy: 'responses or egress lanes of the last 24 hours contain only other models',
-    items: ({ spec: { model } }) => [
-      {
-        name: model.id,
-        keys: {
-          observed: [
-            sightingKey('wire', modelSubject(model.id)),
-            sightingKey('requested', modelSubject(model.id)),
-            sightingKey('lane', modelSubject(model.id)),
-          ],
-          reported: [
-            sightingKey('report', modelSubject(model.id)),
-            sightingKey('check', modelCheckId(model)),
-          ],
-        },
-      },
-    ],
+    items: ({ spec: { model } }) => {
+      const keyOf = (source: SightingSource): string => sightingKey(source, modelSubject(model.id));
+      const observed = [keyOf('wire'), keyOf('requested'), keyOf('lane')];
+      const reported = [keyOf('report'), sightingKey('check', modelCheckId(model))];
+      return [{ name: model.id, keys: { observed, reported } }];
+    },
   },
   {
     kind: 'tool',

@@ -90,16 +90,6 @@ const controlPort: ContainerPort = {
   protocol: 'TCP',
 };
 const noApiVolume: Volume = { name: VOLUMES.noApi, emptyDir: { sizeLimit: '1Mi' } };
-const CONSTANT_VARIABLES = {
-  manifest: { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
-  controlAccess: { name: 'CONTROL_ACCESS', value: 'local' },
-  waitsForRules: { name: 'ORGANISATION_ON_UNKNOWN', value: 'wait' },
-  logFormat: { name: 'LOG_FORMAT', value: 'json' },
-  token: { name: 'PLATFORM_TOKEN_FILE', value: `${IDENTITY_PATH}/token` },
-  proofWrites: { name: 'PROOF_WRITES', value: 'control-plane' },
-  ca: { name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` },
-} as const;
-
 /** The sidecar's variables that have the value of an annotation, or of its chart default. The guard checks `pattern`. */
 export const DEFAULTED_VARIABLES = DEFAULTED.flatMap(([key, { chart, pattern }]) =>
   chart.sidecarVariable === undefined ? [] : [{ key, name: chart.sidecarVariable, pattern }],
@@ -185,9 +175,9 @@ function environment(plan: InjectionPlan, agent: Container, settings: SidecarSet
   return [
     // `localhost` covers both loopback addresses: some servers that listen on `::` accept only IPv6.
     { name: 'UPSTREAM_URL', value: `http://localhost:${plan.agentPort}` },
-    CONSTANT_VARIABLES.manifest,
+    { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
     ...engineEnvironment(settings),
-    CONSTANT_VARIABLES.controlAccess,
+    { name: 'CONTROL_ACCESS', value: 'local' },
     { name: 'AGENT_ENV_NAMES', value: agentEnvNames(agent) },
     { name: 'AGENT_NAME', value: plan.agentName },
     ...controlPlaneEnvironment(settings),
@@ -195,10 +185,12 @@ function environment(plan: InjectionPlan, agent: Container, settings: SidecarSet
     ...(plan.otlp ? otlpEnvironment(settings) : []),
     ...egressVariables(agent, plan.egress),
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
-    ...(settings.organisationOnUnknown === 'wait' ? [CONSTANT_VARIABLES.waitsForRules] : []),
+    ...(settings.organisationOnUnknown === 'wait'
+      ? [{ name: 'ORGANISATION_ON_UNKNOWN', value: 'wait' }]
+      : []),
     ...DEFAULTED_VARIABLES.map(({ key, name }) => ({ name, value: String(plan[key]) })),
     ...(plan.passed ?? []),
-    CONSTANT_VARIABLES.logFormat,
+    { name: 'LOG_FORMAT', value: 'json' },
     { name: 'NODE_OPTIONS', value: nodeOptions(plan.memoryLimit) },
   ];
 }
@@ -217,9 +209,9 @@ function controlPlaneEnvironment({ controlPlaneUrl, ca, proofWrites }: SidecarSe
   if (controlPlaneUrl === null) return [];
   return [
     { name: 'PLATFORM_URL', value: controlPlaneUrl },
-    CONSTANT_VARIABLES.token,
-    ...(ca === null ? [] : [CONSTANT_VARIABLES.ca]),
-    ...(proofWrites === 'local' ? [] : [CONSTANT_VARIABLES.proofWrites]),
+    { name: 'PLATFORM_TOKEN_FILE', value: `${IDENTITY_PATH}/token` },
+    ...(ca === null ? [] : [{ name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` }]),
+    ...(proofWrites === 'local' ? [] : [{ name: 'PROOF_WRITES', value: 'control-plane' }]),
   ];
 }
 

@@ -113,32 +113,34 @@ function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettin
 /** The API server returns at most 4 KiB of warnings to a client, from all sources together. */
 const MAX_WARNINGS = 5;
 
+/** The first of the warnings, and how many there are more. */
+function limited(warnings: readonly string[], others: string): string[] {
+  const more = warnings.length - MAX_WARNINGS;
+  return more > 0 ? [...warnings.slice(0, MAX_WARNINGS), `${more} more ${others}`] : [...warnings];
+}
+
 /** Without these warnings, a misspelt annotation would be ignored silently. */
 function unknownAnnotations(annotations: Readonly<Record<string, string>>): string[] {
-  const unknown = Object.keys(annotations).filter(isUnknownAnnotation);
-  const warnings = unknown
-    .slice(0, MAX_WARNINGS)
+  const warnings = Object.keys(annotations)
+    .filter(isUnknownAnnotation)
     .map((name) => `annotation ${quoted(name).slice(1, -1)} is not known to the injector and has no effect`);
-  const more = unknown.length - warnings.length;
-  return more > 0 ? [...warnings, `${more} more annotations are not known to the injector`] : warnings;
+  return limited(warnings, 'annotations are not known to the injector');
 }
 
 /** Without these warnings, calls would bypass a lane silently. The sidecar has the same list. */
 function egressWarnings(agent: Container, { egress }: InjectionPlan): string[] {
   const { egressLanes, egressConnect } = ANNOTATIONS;
-  const { notRewritten } = routeEgress(agent, egress);
-  const warnings = notRewritten.slice(0, MAX_WARNINGS).map(({ lane, variable, reason }) => {
+  const warnings = routeEgress(agent, egress).notRewritten.map(({ lane, variable, reason }) => {
     const { name } = lane === 'connect' ? egressConnect : egressLanes;
     return `annotation ${name} has no effect on ${variable} (${lane}), because ${NOT_REWRITTEN_REASONS[reason]}`;
   });
-  const more = notRewritten.length - warnings.length;
-  if (more > 0) warnings.push(`${more} more variables of lanes are not changed`);
   const proxy = proxyOfLanes(agent, egress);
-  if (proxy !== undefined)
-    warnings.push(
-      `calls to the lanes go to the proxy of ${proxy}: add 127.0.0.1 to NO_PROXY of the container`,
-    );
-  return warnings;
+  return [
+    ...limited(warnings, 'variables of lanes are not changed'),
+    ...(proxy === undefined
+      ? []
+      : [`calls to the lanes go to the proxy of ${proxy}: add 127.0.0.1 to NO_PROXY of the container`]),
+  ];
 }
 
 /** Without this warning, an agent whose spans go elsewhere would lack evidence silently. */

@@ -48,11 +48,11 @@ export function createUsageReader(head: UsageHead, decode: Decode): UsageReader 
     return form === 'json' ? new KeptReader({ form, scope }, scope) : new UnnamedReader(scope);
   }
   const { modelPath } = scope;
-  if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return new DecidedReader(null, scope);
+  if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return decided(null, scope);
   if (coding !== 'unknown') return new KeptReader({ form, scope, coding: { name: coding, decode } }, scope);
   const isCall = form !== null && modelPath;
   const name = (head.contentEncoding ?? '').trim().toLowerCase().slice(0, 50);
-  return new DecidedReader(isCall ? unreadable(`content-encoding ${name}`) : null, scope);
+  return decided(isCall ? unreadable(`content-encoding ${name}`) : null, scope);
 }
 
 /** The usage of a model response that cannot be read. */
@@ -83,30 +83,13 @@ abstract class Reader implements UsageReader {
 }
 
 /** A reader of a response whose body is not needed. */
-class DecidedReader extends Reader {
-  readonly needsBody = false;
-  readonly keptBytes = 0;
-  readonly #result: ParsedUsage | null;
-
-  constructor(result: ParsedUsage | null, scope: UsageScope | null) {
-    super(scope);
-    this.#result = result;
-  }
-
-  write(): void {
-    // Nothing is read.
-  }
-
-  giveUp(): void {
-    // Nothing is kept.
-  }
-
-  protected read(): ParsedUsage | null {
-    return this.#result;
-  }
+function decided(result: ParsedUsage | null, scope: UsageScope | null): UsageReader {
+  const ignore = (): void => undefined;
+  const end = () => (scope === null ? result : asAsked(result, scope));
+  return { needsBody: false, keptBytes: 0, write: ignore, giveUp: ignore, end };
 }
 
-const NOTHING: UsageReader = new DecidedReader(null, null);
+const NOTHING: UsageReader = decided(null, null);
 
 /**
  * On the declared chat path, a response without readable usage counts as a call without usage, and so does a response on the path
