@@ -50,26 +50,22 @@ function Guarded() {
 }
 
 function Page({ route: current }: { route: Route }) {
-  switch (current.page) {
-    case 'fleet':
-      return <FleetPage />;
-    case 'agent':
-      return <AgentPage route={current} />;
-    case 'coverage':
-      return <CoveragePage route={current} />;
-    case 'rules':
-      return <RulesPage route={current} />;
-    case 'organisation':
-      return <OrganisationPage />;
-    case 'unknown':
-      return (
-        <Empty title="There is no page at this address">
-          <p>
-            <a href="#/">Show the fleet</a>
-          </p>
-        </Empty>
-      );
-  }
+  if (current.page === 'agent') return <AgentPage route={current} />;
+  if (current.page === 'rules') return <RulesPage route={current} />;
+  const Other = PAGES[current.page];
+  return <Other />;
+}
+
+const PAGES = { fleet: FleetPage, coverage: CoveragePage, organisation: OrganisationPage, unknown: NoPage };
+
+function NoPage() {
+  return (
+    <Empty title="There is no page at this address">
+      <p>
+        <a href="#/">Show the fleet</a>
+      </p>
+    </Empty>
+  );
 }
 
 /** Pages with the same key are one page: filters, tabs and a selected rule do not move the focus. */

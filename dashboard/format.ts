@@ -2,22 +2,7 @@
 export const NO_VALUE = '–';
 
 type Value = number | null | undefined;
-
-/** Numbers and times as the reader writes them. */
-export interface Formats {
-  /** 12,345 */
-  formatNumber: (value: Value) => string;
-  /** For axes: three digits, 1.25K or 0.0004. */
-  formatTick: (value: Value) => string;
-  /** $0.42; amounts below one dollar have four digits. */
-  formatUsd: (value: Value) => string;
-  /** A share from 0 to 1: 12.5% */
-  formatPercent: (share: Value) => string;
-  /** Local date and time with the zone, in 24 hours. */
-  formatTime: (iso: string | null | undefined) => string;
-  /** The time before `now`: 2 min. ago */
-  formatAge: (iso: string | null | undefined, now: Date) => string;
-}
+type IsoTime = string | null | undefined;
 
 type Unit = readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number];
 
@@ -29,7 +14,7 @@ const UNITS: readonly Unit[] = [
 ];
 
 /** Formats of a locale and a time zone; undefined: those of the browser. Formatters are created once, because that is slow. */
-export function formatsFor(locale?: string, timeZone?: string): Formats {
+export function formatsFor(locale?: string, timeZone?: string) {
   const number = new Intl.NumberFormat(locale);
   const tick = new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 3 });
   const usd = currency(locale, 2);
@@ -43,12 +28,19 @@ export function formatsFor(locale?: string, timeZone?: string): Formats {
   const numberWith = (format: Intl.NumberFormat) => (value: Value) =>
     isNumber(value) ? format.format(value) : NO_VALUE;
   return {
+    /** 12,345 */
     formatNumber: numberWith(number),
+    /** For axes: three digits, 1.25K or 0.0004. */
     formatTick: numberWith(tick),
+    /** A share from 0 to 1: 12.5% */
     formatPercent: numberWith(percent),
-    formatUsd: (value) => (isNumber(value) ? (Math.abs(value) < 1 ? cents : usd).format(value) : NO_VALUE),
-    formatTime: (iso) => whenValid(iso, (ms) => time.format(ms)),
-    formatAge: (iso, now) =>
+    /** $0.42; amounts below one dollar have four digits. */
+    formatUsd: (value: Value) =>
+      isNumber(value) ? (Math.abs(value) < 1 ? cents : usd).format(value) : NO_VALUE,
+    /** Local date and time with the zone, in 24 hours. */
+    formatTime: (iso: IsoTime) => whenValid(iso, (ms) => time.format(ms)),
+    /** The time before `now`: 2 min. ago */
+    formatAge: (iso: IsoTime, now: Date) =>
       whenValid(iso, (ms) => {
         // The clocks of server and browser differ: a time in the future is now.
         const seconds = Math.max(0, Math.round((now.getTime() - ms) / 1000));
@@ -80,7 +72,7 @@ const currency = (locale: string | undefined, maximumFractionDigits: number): In
 
 const isNumber = (value: Value): value is number => typeof value === 'number' && Number.isFinite(value);
 
-function whenValid(iso: string | null | undefined, format: (ms: number) => string): string {
+function whenValid(iso: IsoTime, format: (ms: number) => string): string {
   const ms = Date.parse(iso ?? '');
   return Number.isNaN(ms) ? NO_VALUE : format(ms);
 }
@@ -90,7 +82,7 @@ export const { formatNumber, formatTick, formatUsd, formatPercent, formatTime, f
 const ISO_TIME = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 
 /** A text of the server with its times as local ones. */
-export const withLocalTimes = (text: string, format: Formats['formatTime'] = formatTime): string =>
+export const withLocalTimes = (text: string, format: typeof formatTime = formatTime): string =>
   text.replaceAll(ISO_TIME, (iso) => format(iso));
 
 /** `1 agent`, `1,200 agents`; `many`: the plural, if it is not the noun with an s. */

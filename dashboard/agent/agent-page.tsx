@@ -43,8 +43,9 @@ const TABS: readonly { id: string; title: string; tab: ComponentType<TabProps> }
 /** Everything about one agent. The shell mounts a new page for another agent, so that no state of the previous one stays. */
 export function AgentPage({ route }: { route: AgentRoute }) {
   const { namespace, name } = route;
-  const resource = useResource<AgentDetail>(agentPath({ namespace, name }), { refreshMs: REFRESH_MS });
-  useAgentChanges({ namespace, name }, resource.reload);
+  const agent = { namespace, agentName: name };
+  const resource = useResource<AgentDetail>(agentPath(agent), { refreshMs: REFRESH_MS });
+  useAgentChanges(agent, resource.reload);
   useChange(resource.data && stateText(resource.data), (before) => {
     if (before !== null && resource.data !== null) announce(stateText(resource.data));
   });
@@ -57,7 +58,7 @@ export function AgentPage({ route }: { route: AgentRoute }) {
   if (resource.error?.kind === 'not-found') return <Gone {...{ namespace, name }} />;
   return (
     <div class="detail-page">
-      <Heading {...{ namespace, name }} detail={resource.data} />
+      <Heading route={route} detail={resource.data} />
       <Compliant route={route} detail={resource.data} />
       <Tabs label={`Parts of ${name}`} tabs={tabs} current={current?.id ?? 'overview'} />
       <Loaded resource={resource} what={`data of ${name}`}>
@@ -71,15 +72,9 @@ function stateText({ agentName, status: { grade, phase } }: AgentDetail): string
   return `${agentName}: ${grade === undefined ? 'no grade' : `grade ${grade}`}, ${phase}`;
 }
 
-interface HeadingProps {
-  namespace: string;
-  name: string;
-  detail: AgentDetail | null;
-}
-
-function Heading({ namespace, name, detail }: HeadingProps) {
+function Heading({ route: { namespace, name }, detail }: { route: AgentRoute; detail: AgentDetail | null }) {
   return (
-    <header class="agent-heading">
+    <header class="agent-heading wrap">
       <div>
         <p class="agent-namespace">
           Namespace{' '}
@@ -96,7 +91,7 @@ function Heading({ namespace, name, detail }: HeadingProps) {
           </span>
         </p>
       )}
-      {detail?.source === 'remote' && <DeleteAgent namespace={namespace} name={name} />}
+      {detail?.source === 'remote' && <DeleteAgent namespace={namespace} agentName={name} />}
     </header>
   );
 }

@@ -6,7 +6,8 @@ import { Dialog } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { useSending } from '../parts/use-sending.ts';
 import { navigate } from '../route.ts';
-import { agentPath, type AgentName } from './agent-path.ts';
+import type { AgentName } from '../../core/shapes/rule-state.ts';
+import { agentPath } from './agent-path.ts';
 import { TextField } from './text-field.tsx';
 
 /** Deletes a registered agent, after its name was entered. */
@@ -17,7 +18,7 @@ export function DeleteAgent(agent: AgentName) {
       <Button kind="danger" onClick={() => setOpen(true)}>
         Delete agent
       </Button>
-      <Dialog title={`Delete agent ${agent.name}`} open={isOpen} onClose={() => setOpen(false)}>
+      <Dialog title={`Delete agent ${agent.agentName}`} open={isOpen} onClose={() => setOpen(false)}>
         <ConfirmDeletion agent={agent} onCancel={() => setOpen(false)} />
       </Dialog>
     </>
@@ -29,12 +30,12 @@ function ConfirmDeletion({ agent, onCancel }: { agent: AgentName; onCancel(): vo
   const [isWrong, setWrong] = useState(false);
   const { error, isSending, send } = useSending(async () => {
     await remove(agentPath(agent));
-    announce(`Agent ${agent.name} deleted`);
+    announce(`Agent ${agent.agentName} deleted`);
     navigate('#/');
   });
   const confirm = (): void => {
-    setWrong(entered !== agent.name);
-    if (entered === agent.name) send();
+    setWrong(entered !== agent.agentName);
+    if (entered === agent.agentName) send();
   };
   return (
     <form
@@ -51,11 +52,11 @@ function ConfirmDeletion({ agent, onCancel }: { agent: AgentName; onCancel(): vo
       <TextField
         label="Name of the agent"
         value={entered}
-        error={isWrong ? `must be ${agent.name}` : null}
+        error={isWrong ? `must be ${agent.agentName}` : null}
         onInput={setEntered}
       />
       {error !== null && <Failure error={error} retry={confirm} />}
-      <p class="form-actions">
+      <p class="form-actions wrap">
         <Button onClick={onCancel}>Cancel</Button>
         <Button kind="danger" type="submit" isDisabled={isSending}>
           {isSending ? 'Deleting…' : 'Delete agent and data'}

@@ -7,7 +7,7 @@ import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';
 import { CodeBlock } from '../parts/code-block.tsx';
 import { Empty } from '../parts/empty.tsx';
-import { Facts } from '../parts/facts.tsx';
+import { Facts, type Fact } from '../parts/facts.tsx';
 import { agentPath } from './agent-path.ts';
 import { CensusCard } from './census-card.tsx';
 import { DifferencesTable } from './differences-table.tsx';
@@ -23,9 +23,8 @@ const READ = `curl -s 'localhost:4001/explore?view=matrix' | jq '.rows[]'`;
 
 /** What the agent calls, as the lanes and the census of one instance observed it, next to manifest and report. */
 export function EgressTab({ detail }: TabProps) {
-  const { namespace, agentName: name, lastSeen } = detail;
   // Without a heartbeat there is no report, and a request for it would fail.
-  const path = lastSeen === null ? null : agentPath({ namespace, name }, '/egress');
+  const path = detail.lastSeen === null ? null : agentPath(detail, '/egress');
   const report = useResource<StoredEgress>(path, { refreshMs: REFRESH_MS });
   if (path === null)
     return (
@@ -136,13 +135,9 @@ function WithoutRows({ detail, egress, instance }: WithoutRowsProps) {
     <Card title="Declared, reported, observed">
       <Facts
         items={[
-          { label: 'Undeclared', value: formatNumber(egress.undeclared), note: 'observed, not declared' },
-          { label: 'Never seen', value: formatNumber(egress.neverSeen), note: 'declared, not observed' },
-          {
-            label: 'Misreported',
-            value: formatNumber(egress.misreported),
-            note: 'reported differently than observed',
-          },
+          ['Undeclared', formatNumber(egress.undeclared), 'observed, not declared'],
+          ['Never seen', formatNumber(egress.neverSeen), 'declared, not observed'],
+          ['Misreported', formatNumber(egress.misreported), 'reported differently than observed'],
         ]}
       />
       <DifferencesTable egress={egress} issues={status.issues ?? []} />
@@ -158,11 +153,11 @@ function WithoutRows({ detail, egress, instance }: WithoutRowsProps) {
   );
 }
 
-const callsOf = ({ lanes, calls, models, tools }: EgressSummary): Parameters<typeof Facts>[0]['items'] => [
-  { label: 'Lanes', value: namesOf(lanes) },
-  { label: 'Calls of models', value: formatNumber(calls) },
-  { label: 'Models', value: namesOf(models), note: 'most calls first' },
-  { label: 'Tools called', value: namesOf(tools), note: 'most calls first' },
+const callsOf = ({ lanes, calls, models, tools }: EgressSummary): Fact[] => [
+  ['Lanes', namesOf(lanes)],
+  ['Calls of models', formatNumber(calls)],
+  ['Models', namesOf(models), 'most calls first'],
+  ['Tools called', namesOf(tools), 'most calls first'],
 ];
 
 const namesOf = (names: readonly string[]): string => (names.length === 0 ? NO_VALUE : names.join(', '));

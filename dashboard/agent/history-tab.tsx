@@ -23,11 +23,11 @@ import { Loaded } from './loaded.tsx';
 import type { TabProps } from './types.ts';
 
 /** Score, tokens, cost and outcomes over time, with the moments of change. */
-export function HistoryTab({ detail: { namespace, agentName: name, lastSeen } }: TabProps) {
+export function HistoryTab({ detail }: TabProps) {
   const [range, setRange] = useState<RangeId>('heartbeats');
-  const path = agentPath({ namespace, name }, '/history', queryOf(range, now.value));
+  const path = agentPath(detail, '/history', queryOf(range, now.value));
   const history = useResource<AgentHistory>(path);
-  useChange(lastSeen, history.reload);
+  useChange(detail.lastSeen, history.reload);
   if (history.error?.kind === 'not-supported')
     return (
       <Empty title="This control plane keeps no history">
@@ -36,7 +36,7 @@ export function HistoryTab({ detail: { namespace, agentName: name, lastSeen } }:
     );
   return (
     <>
-      <fieldset class="ranges">
+      <fieldset class="ranges wrap">
         <legend>Time range</legend>
         {RANGES.map(({ id, title }) => (
           <label key={id}>

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { isAbout } from './is-about.ts';
 
-const AGENT = { namespace: 'prod', name: 'shop' };
+const AGENT = { namespace: 'prod', agentName: 'shop' };
 const named = (namespace: string, agentName: string): object => ({ namespace, agentName });
 
 test.each<[string, object[], object[], boolean]>([

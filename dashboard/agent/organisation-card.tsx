@@ -14,10 +14,10 @@ import { REFRESH_MS } from './types.ts';
 
 /** What the organisation allows the agent, what it declares and what was observed. One line if no rule selects the agent. */
 export function OrganisationCard({ detail }: { detail: AgentDetail }) {
-  const { namespace, agentName: name, status } = detail;
+  const { status } = detail;
   const allowed = status.conditions?.find(({ type }) => type === 'Allowed');
   const hasRules = allowed !== undefined && allowed.reason !== 'NoPolicy';
-  const path = hasRules ? agentPath({ namespace, name }, '/organisation') : null;
+  const path = hasRules ? agentPath(detail, '/organisation') : null;
   const picture = useResource<AgentOrganisation>(path, { refreshMs: REFRESH_MS });
   if (allowed === undefined) return null;
   if (!hasRules) return <p class="muted">No organisation rule selects this agent.</p>;
@@ -98,7 +98,7 @@ function Cell({ cell, unknown, empty }: CellProps) {
   const { items, total } = cell;
   return (
     <>
-      <ul class="item-list">
+      <ul class="item-list wrap">
         {items.map(({ name, breaks, undeclared }) => (
           <li key={name}>
             <code>{name}</code>{' '}

@@ -42,42 +42,25 @@ export function OverviewTab({ detail }: TabProps) {
 function factsOf({ status, runtime, source, agentId, lastSeen }: AgentDetail): Fact[] {
   const { tokens, costUsd } = usedToday(status, now.value);
   const { evidence, model, manifestHash, policyMode, instanceCount, worst: [worst] = [] } = status;
+  const today = status.tokens && 'since 00:00 UTC';
+  const hash = manifestHash && <code title={manifestHash}>{hashText(manifestHash)}</code>;
+  const declared =
+    evidence && `${formatNumber(evidence.shown)} of ${formatNumber(evidence.declared)} declared items`;
   return [
-    {
-      label: 'Tokens today',
-      value: formatNumber(status.tokens === undefined ? null : tokens),
-      note: status.tokens && 'since 00:00 UTC',
-    },
-    {
-      label: 'Cost today',
-      value: costUsd > 0 ? formatUsd(costUsd) : NO_VALUE,
-      note: status.tokens && (costUsd > 0 ? 'since 00:00 UTC' : 'the manifest has no prices'),
-    },
-    {
-      label: 'Evidence',
-      value: evidence === undefined ? NO_VALUE : formatPercent(evidence.percent / 100),
-      note:
-        evidence && `${formatNumber(evidence.shown)} of ${formatNumber(evidence.declared)} declared items`,
-    },
-    { label: 'Model', value: model === undefined ? NO_VALUE : `${model.provider}/${model.id}` },
-    { label: 'Policy mode', value: policyMode ?? NO_VALUE },
-    { label: 'Instances', value: formatNumber(instanceCount ?? 0) },
-    { label: 'Runtime', value: `${runtime}, ${source === 'remote' ? 'registered' : 'sidecar'}` },
-    {
-      label: 'Manifest',
-      value:
-        manifestHash === undefined ? NO_VALUE : <code title={manifestHash}>{hashText(manifestHash)}</code>,
-    },
-    { label: 'Agent id', value: <code>{agentId}</code> },
-    { label: 'Last heartbeat', value: <Ago time={lastSeen} /> },
+    ['Tokens today', formatNumber(status.tokens === undefined ? null : tokens), today],
+    costUsd > 0
+      ? ['Cost today', formatUsd(costUsd), today]
+      : ['Cost today', NO_VALUE, status.tokens && 'the manifest has no prices'],
+    ['Evidence', evidence === undefined ? NO_VALUE : formatPercent(evidence.percent / 100), declared],
+    ['Model', model === undefined ? NO_VALUE : `${model.provider}/${model.id}`],
+    ['Policy mode', policyMode ?? NO_VALUE],
+    ['Instances', formatNumber(instanceCount ?? 0)],
+    ['Runtime', `${runtime}, ${source === 'remote' ? 'registered' : 'sidecar'}`],
+    ['Manifest', hash ?? NO_VALUE],
+    ['Agent id', <code>{agentId}</code>],
+    ['Last heartbeat', <Ago time={lastSeen} />],
     ...(worst !== undefined && worst.score < (status.score ?? 0)
-      ? [
-          {
-            label: 'Worst of 24 hours',
-            value: `${worst.grade} ${worst.score}`,
-            note: <Ago time={worst.at} />,
-          },
-        ]
+      ? [['Worst of 24 hours', `${worst.grade} ${worst.score}`, <Ago time={worst.at} />] as const]
       : []),
   ];
 }
@@ -121,12 +104,12 @@ function Compliance({ audit }: { audit: AuditSummary }) {
     <Card title="Compliance rules">
       <Facts
         items={[
-          { label: 'Declared score', value: formatNumber(declared), note: 'what the manifest states' },
-          { label: 'Proved score', value: formatNumber(proved), note: 'what evidence and proofs show' },
+          ['Declared score', formatNumber(declared), 'what the manifest states'],
+          ['Proved score', formatNumber(proved), 'what evidence and proofs show'],
         ]}
       />
       {failed.length === 0 ? <p>No rule is violated.</p> : <h3>Violated rules</h3>}
-      <ul class="rule-list">
+      <ul class="rule-list wrap">
         {failed.map((id) => (
           <li key={id}>
             <RuleLink id={id} />

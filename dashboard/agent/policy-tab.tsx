@@ -39,13 +39,9 @@ export function PolicyTab({ detail }: TabProps) {
       <Card title="Outcomes of requests">
         <Facts
           items={[
-            {
-              label: 'Policy mode',
-              value: policyMode ?? NO_VALUE,
-              note: MODE_NOTES[policyMode ?? ''],
-            },
-            { label: 'Policy engine', value: states.length === 0 ? NO_VALUE : states.join(', ') },
-            { label: 'Violations', value: formatNumber(violations), note: 'policy rules that deny now' },
+            ['Policy mode', policyMode ?? NO_VALUE, MODE_NOTES[policyMode ?? '']],
+            ['Policy engine', states.length === 0 ? NO_VALUE : states.join(', ')],
+            ['Violations', formatNumber(violations), 'policy rules that deny now'],
           ]}
         />
         <OutcomeTable outcomes={outcomes} />

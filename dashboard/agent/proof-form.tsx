@@ -3,18 +3,17 @@ import { ApiError, post } from '../api/client.ts';
 import { useResource } from '../api/resource.ts';
 import { announce } from '../parts/announce.ts';
 import { Button } from '../parts/button.tsx';
-import { agentPath, type AgentName } from './agent-path.ts';
+import { agentPath } from './agent-path.ts';
 import { Loaded } from './loaded.tsx';
 import {
   EMPTY_DRAFT,
   errorsOfResponse,
   validateDraft,
-  type ProofDraft,
   type ProofErrors,
   type ProofField,
 } from './proof-draft.ts';
 import { TextField, type TextFieldProps } from './text-field.tsx';
-import type { RuleState } from '../../core/shapes/rule-state.ts';
+import type { AgentName, RuleState } from '../../core/shapes/rule-state.ts';
 
 export interface ProofFormProps {
   agent: AgentName;
@@ -69,7 +68,7 @@ function Fields({ rules, ...props }: ProofFormProps & { rules: RuleState[] }) {
       <p class="field-error" role="alert">
         {errors.form}
       </p>
-      <p class="form-actions">
+      <p class="form-actions wrap">
         <Button kind="primary" type="submit" isDisabled={isSending}>
           {isSending ? 'Submitting…' : 'Submit proof'}
         </Button>
@@ -78,18 +77,9 @@ function Fields({ rules, ...props }: ProofFormProps & { rules: RuleState[] }) {
   );
 }
 
-interface ProofState {
-  element: { current: HTMLFormElement | null };
-  draft: ProofDraft;
-  setDraft(draft: ProofDraft): void;
-  errors: ProofErrors;
-  isSending: boolean;
-  submit(): Promise<void>;
-}
-
-function useProof({ agent, onStored }: ProofFormProps): ProofState {
+function useProof({ agent, onStored }: ProofFormProps) {
   const element = useRef<HTMLFormElement | null>(null);
-  const [draft, setDraft] = useState<ProofDraft>(EMPTY_DRAFT);
+  const [draft, setDraft] = useState(EMPTY_DRAFT);
   const [errors, setErrors] = useState<ProofErrors>({});
   const [isSending, setSending] = useState(false);
   useEffect(() => {

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { hasExpired } from '../../core/evidence/proof-expiry.ts';
+import type { AgentName } from '../../core/shapes/rule-state.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { remove } from '../api/client.ts';
 import { formatTime } from '../format.ts';
@@ -12,15 +13,13 @@ import { DataTable } from '../parts/data-table.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { useSending } from '../parts/use-sending.ts';
-import { agentPath, type AgentName } from './agent-path.ts';
+import { agentPath } from './agent-path.ts';
 import { RuleLink } from './links.tsx';
 import { ProofForm } from './proof-form.tsx';
 import type { TabProps } from './types.ts';
 
 /** The proof records of the agent, to submit and to withdraw. */
 export function ProofsTab({ detail, reload }: TabProps) {
-  const { namespace, agentName: name, status } = detail;
-  const agent = { namespace, name };
   const [withdrawn, setWithdrawn] = useState<string | null>(null);
   return (
     <>
@@ -29,10 +28,10 @@ export function ProofsTab({ detail, reload }: TabProps) {
           A proof is the result of a test outside the agent. Proofs of origin <q>local</q> were written where
           the agent itself can write, and do not count for the condition Compliant.
         </p>
-        <ProofTable proofs={status.proofs ?? []} onWithdraw={setWithdrawn} />
+        <ProofTable proofs={detail.status.proofs ?? []} onWithdraw={setWithdrawn} />
       </Card>
       <Card title="Submit a proof">
-        <ProofForm agent={agent} onStored={reload} />
+        <ProofForm agent={detail} onStored={reload} />
       </Card>
       <Dialog
         title={`Withdraw the proof of ${withdrawn ?? ''}`}
@@ -41,7 +40,7 @@ export function ProofsTab({ detail, reload }: TabProps) {
       >
         {withdrawn !== null && (
           <Withdraw
-            agent={agent}
+            agent={detail}
             ruleId={withdrawn}
             onEnd={() => {
               setWithdrawn(null);
@@ -96,13 +95,7 @@ function Expiry({ proof }: { proof: ProofRecord }) {
   );
 }
 
-interface WithdrawProps {
-  agent: AgentName;
-  ruleId: string;
-  onEnd(): void;
-}
-
-function Withdraw({ agent, ruleId, onEnd }: WithdrawProps) {
+function Withdraw({ agent, ruleId, onEnd }: { agent: AgentName; ruleId: string; onEnd(): void }) {
   const { error, isSending, send } = useSending(async () => {
     await remove(agentPath(agent, `/proof/rule/${encodeURIComponent(ruleId)}`));
     announce(`Proof of ${ruleId} withdrawn`);
@@ -112,7 +105,7 @@ function Withdraw({ agent, ruleId, onEnd }: WithdrawProps) {
     <>
       <p>The proof stops counting with the next heartbeat of the agent. It can be submitted again.</p>
       {error !== null && <Failure error={error} retry={send} />}
-      <p class="form-actions">
+      <p class="form-actions wrap">
         <Button onClick={onEnd}>Cancel</Button>
         <Button kind="danger" isDisabled={isSending} onClick={send}>
           {isSending ? 'Withdrawing…' : 'Withdraw proof'}

@@ -7,21 +7,22 @@ import type { TabProps } from './types.ts';
 
 /** The response of the API, to copy or to save. */
 export function RawTab({ detail }: TabProps) {
-  const { namespace, agentName: name } = detail;
   const text = JSON.stringify(detail, null, 2);
   return (
     <Card
       title="Raw data"
       actions={
-        <Button onClick={() => saveFile(`${namespace}-${name}.json`, 'application/json', text)}>
+        <Button
+          onClick={() => saveFile(`${detail.namespace}-${detail.agentName}.json`, 'application/json', text)}
+        >
           Download JSON
         </Button>
       }
     >
       <p>
-        Response of <code>GET {agentPath({ namespace, name })}</code>.
+        Response of <code>GET {agentPath(detail)}</code>.
       </p>
-      <CodeBlock text={text} label={`JSON of ${name}`} />
+      <CodeBlock text={text} label={`JSON of ${detail.agentName}`} />
     </Card>
   );
 }

@@ -16,10 +16,10 @@ import { worstScored } from './worst-score.ts';
 
 /** Why the agent has its grade and not the next one: each lost point with its remedy. */
 export function ScoreCard({ detail }: { detail: AgentDetail }) {
-  const { namespace, agentName: name, status } = detail;
+  const { status } = detail;
   const instance = worstScored(status);
   const hasScore = status.score !== undefined;
-  const path = agentPath({ namespace, name }, '/gap', instance === null ? {} : { instance });
+  const path = agentPath(detail, '/gap', instance === null ? {} : { instance });
   const gap = useResource<StoredGap>(hasScore ? path : null);
   useChange(detail.lastSeen, gap.reload);
   if (!hasScore)
@@ -44,12 +44,7 @@ function explanationOf({ score, source, issues, issuesTotal }: StoredGap): Score
   return explainScore({ score, source, issues, ...(issuesTotal !== undefined && { issuesTotal }) });
 }
 
-interface ExplainedProps {
-  report: StoredGap;
-  status: AgentDetail['status'];
-}
-
-function Explained({ report, status }: ExplainedProps) {
+function Explained({ report, status }: { report: StoredGap; status: AgentDetail['status'] }) {
   const explanation = explanationOf(report);
   if (explanation === null)
     return (
@@ -65,7 +60,7 @@ function Explained({ report, status }: ExplainedProps) {
     all.reduce((total, each) => total + each.points, 0);
   return (
     <>
-      <p class="score-sum">
+      <p class="score-sum wrap">
         <Term value={100} of="points" /> <Term sign="−" value={sum(lost)} of="lost" />
         {returned.length > 0 && <Term sign="+" value={sum(returned)} of="given back by limits" />}
         {unexplained > 0 && <Term sign="−" value={unexplained} of="not explained" />}

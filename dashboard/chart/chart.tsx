@@ -84,14 +84,8 @@ function Plot(props: ChartProps) {
   );
 }
 
-interface UsedPlot {
-  host: { current: HTMLDivElement | null };
-  /** Index of the time at the cursor. */
-  index: number | null;
-  moveTo(index: number): void;
-}
-
-function usePlot(input: PlotInput): UsedPlot {
+/** `index`: of the time at the cursor; null: no cursor. */
+function usePlot(input: PlotInput) {
   const host = useRef<HTMLDivElement | null>(null);
   const plot = useRef<uPlot | null>(null);
   const latest = useRef(input);
@@ -129,7 +123,7 @@ interface ReadoutProps extends Formatted {
 /** The legend, with the values at the cursor or the latest ones. Screen readers have them as the value of the slider. */
 function Readout({ series, at, time, format }: ReadoutProps) {
   return (
-    <p class="chart-readout" aria-hidden="true">
+    <p class="chart-readout wrap" aria-hidden="true">
       {series.map(({ name, values, color, kind, isDashed }) => (
         <span key={name}>
           <span

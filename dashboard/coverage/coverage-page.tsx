@@ -11,12 +11,10 @@ import { Button } from '../parts/button.tsx';
 import { Card } from '../parts/card.tsx';
 import { DataTable } from '../parts/data-table.tsx';
 import { Empty } from '../parts/empty.tsx';
-
-import type { Route } from '../route.ts';
 import { groupGaps, withNamespaces, type CoverageGroup } from './coverage-groups.ts';
 
 /** What the control plane cannot see: agents without a reporter, without a sidecar, silent ones and others. */
-export function CoveragePage(_props: { route: Extract<Route, { page: 'coverage' }> }) {
+export function CoveragePage() {
   const [namespace, setNamespace] = useState('');
   const query = namespace === '' ? '' : `?${new URLSearchParams({ namespace }).toString()}`;
   const coverage = useResource<CoverageReport>(`/api/v1/coverage${query}`, { refreshMs: REFRESH_MS });
@@ -58,7 +56,7 @@ function Gaps({ coverage }: { coverage: CoverageReport }) {
       ))}
       {clear.length > 0 && found.length > 0 && (
         <Card title="Nothing found">
-          <ul class="clear-list">
+          <ul class="clear-list wrap">
             {clear.map(({ kind, title }) => (
               <li key={kind}>{title}</li>
             ))}

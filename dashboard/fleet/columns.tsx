@@ -43,33 +43,24 @@ export const COLUMNS: readonly GridColumn[] = [
     </span>
   )),
   text('namespace', 'Namespace', ({ namespace }) => namespace),
-  {
-    ...number('score', 'Score', (agent) => <Score {...agent} />),
-    isDescendingFirst: false,
-  },
+  number('score', 'Score', (agent) => <Score {...agent} />, false),
   text('phase', 'Phase', ({ phase }) => <PhaseBadge phase={phase} />),
   number('tokens', 'Tokens today', ({ tokens }) => formatNumber(tokens)),
   number('cost', 'Cost today', ({ costUsd }) => formatUsd(costUsd)),
   number('violations', 'Violations', ({ violations }) => formatNumber(violations)),
   number('failOpen', 'Fail-open', ({ failOpen }) => formatPercent(failOpen)),
-  {
-    ...number('evidence', 'Evidence', ({ evidence }) =>
-      evidence === null ? NO_VALUE : formatPercent(evidence.percent / 100),
-    ),
-    isDescendingFirst: false,
-  },
-  {
-    ...text('lastSeen', 'Last heartbeat', ({ lastSeen }) => <Ago time={lastSeen} />),
-    isDescendingFirst: true,
-  },
+  number('evidence', 'Evidence', ({ evidence: of }) => formatPercent(of ? of.percent / 100 : null), false),
+  text('lastSeen', 'Last heartbeat', ({ lastSeen }) => <Ago time={lastSeen} />, true),
 ];
 
-function text(key: SortKey, title: string, render: GridColumn['render']): GridColumn {
-  return { key, title, isNumeric: false, isDescendingFirst: false, render };
+type Render = GridColumn['render'];
+
+function text(key: SortKey, title: string, render: Render, isDescendingFirst = false): GridColumn {
+  return { key, title, isNumeric: false, isDescendingFirst, render };
 }
 
-function number(key: SortKey, title: string, render: GridColumn['render']): GridColumn {
-  return { key, title, isNumeric: true, isDescendingFirst: true, render };
+function number(key: SortKey, title: string, render: Render, isDescendingFirst = true): GridColumn {
+  return { key, title, isNumeric: true, isDescendingFirst, render };
 }
 
 function Score({ score, trend }: AgentRow): ComponentChildren {

@@ -32,7 +32,7 @@ export function FleetPage() {
   useLayoutEffect(() => scrollTo(0, place.query === currentQuery() ? place.top : 0), []);
   return (
     <>
-      <div class="page-header">
+      <div class="page-header wrap">
         <h1>Fleet</h1>
         <Live state={reachable.value ? fleet.live.value : 'offline'} />
         <Button isDisabled={sorted.value.length === 0} onClick={exportCsv}>

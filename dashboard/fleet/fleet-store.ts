@@ -22,23 +22,19 @@ const BATCH_MS = 250;
 /** Rows do not change while the reader scrolls, and this time longer. */
 const HOLD_MS = 250;
 
-const agents = signal<readonly AgentRow[]>([]);
-const progress = signal<Progress | null>(null);
-const error = signal<ApiError | null>(null);
-const live = signal<LiveState>('connecting');
-const isComplete = signal(false);
+const state = {
+  agents: signal<readonly AgentRow[]>([]),
+  /** null: no request is under way. */
+  progress: signal<Progress | null>(null),
+  /** Why the last request failed. */
+  error: signal<ApiError | null>(null),
+  live: signal<LiveState>('connecting'),
+  /** Whether all agents were loaded once. */
+  isComplete: signal(false),
+};
 
 /** The agents as the server reported them. They stay while another page is shown. */
-export const fleet: {
-  agents: ReadonlySignal<readonly AgentRow[]>;
-  /** null: no request is under way. */
-  progress: ReadonlySignal<Progress | null>;
-  /** Why the last request failed. */
-  error: ReadonlySignal<ApiError | null>;
-  live: ReadonlySignal<LiveState>;
-  /** Whether all agents were loaded once. */
-  isComplete: ReadonlySignal<boolean>;
-} = { agents, progress, error, live, isComplete };
+export const fleet: { [K in keyof typeof state]: ReadonlySignal<(typeof state)[K]['value']> } = state;
 
 let known: AgentMap = new Map();
 /** Changes during a request, whose response may be older than they are. */
@@ -50,17 +46,17 @@ let heldUntil = 0;
 session.subscribe(({ kind }) => {
   if (kind === 'signed-in') return;
   known = new Map();
-  agents.value = [];
-  isComplete.value = false;
-  error.value = null;
+  state.agents.value = [];
+  state.isComplete.value = false;
+  state.error.value = null;
 });
 
 /** Loads the agents and follows their changes until the returned function is called. */
 export function openFleet(): () => void {
-  live.value = 'connecting';
+  state.live.value = 'connecting';
   const stop = followStream('/api/v1/stream', {
-    onState: (state) => {
-      live.value = state;
+    onState: (next) => {
+      state.live.value = next;
     },
     onEvent: (name, data) => {
       if (name === 'ready') void reloadFleet();
@@ -68,10 +64,10 @@ export function openFleet(): () => void {
     },
   });
   const start = setTimeout(() => {
-    if (live.value !== 'live') void reloadFleet();
+    if (state.live.value !== 'live') void reloadFleet();
   }, READY_MS);
   const poll = setInterval(() => {
-    if (live.value !== 'live' && !document.hidden) void reloadFleet();
+    if (state.live.value !== 'live' && !document.hidden) void reloadFleet();
   }, POLL_MS);
   return () => {
     stop();
@@ -81,7 +77,7 @@ export function openFleet(): () => void {
     publishTimer = undefined;
     loading?.abort();
     loading = null;
-    progress.value = null;
+    state.progress.value = null;
   };
 }
 
@@ -92,18 +88,18 @@ export async function reloadFleet(): Promise<void> {
   loading = controller;
   late = [];
   const next: AgentMap = new Map();
-  progress.value = { loaded: 0, total: null };
+  state.progress.value = { loaded: 0, total: null };
   try {
     for (let path: string | null = FIRST_PAGE; path !== null;) {
       const page: Page<AgentRow> = await getPage<AgentRow>(path, controller.signal);
       for (const agent of page.items) next.set(keyOf(agent), agent);
-      progress.value = { loaded: next.size, total: page.total };
-      if (!isComplete.value) show(next);
+      state.progress.value = { loaded: next.size, total: page.total };
+      if (!state.isComplete.value) show(next);
       path = page.next;
     }
     for (const change of late) applyChanges(next, change);
     show(next);
-    isComplete.value = true;
+    state.isComplete.value = true;
     finish(controller, null);
   } catch (reason) {
     if (reason instanceof ApiError) finish(controller, reason);
@@ -119,19 +115,19 @@ export function holdUpdates(): void {
 function finish(controller: AbortController, reason: ApiError | null): void {
   if (loading !== controller) return;
   loading = null;
-  progress.value = null;
-  error.value = reason;
+  state.progress.value = null;
+  state.error.value = reason;
 }
 
 function show(next: AgentMap): void {
   known = next;
-  agents.value = [...next.values()];
+  state.agents.value = [...next.values()];
 }
 
 function receive(change: FleetEvent): void {
   if (loading !== null) late.push(change);
   // Until all agents are there, the map of the request is the one that is shown.
-  if (!isComplete.value) return;
+  if (!state.isComplete.value) return;
   applyChanges(known, change);
   publishTimer ??= setTimeout(publish, BATCH_MS);
 }
@@ -139,5 +135,5 @@ function receive(change: FleetEvent): void {
 function publish(): void {
   publishTimer = undefined;
   if (performance.now() < heldUntil) publishTimer = setTimeout(publish, BATCH_MS);
-  else agents.value = [...known.values()];
+  else state.agents.value = [...known.values()];
 }

@@ -55,14 +55,8 @@ function Pages({ page, rows }: { page: number; rows: number }) {
 
 type Body = HTMLDivElement;
 
-interface ActiveRow {
-  active: number;
-  onKeyDown: (event: TargetedKeyboardEvent<Body>) => void;
-  onFocusIn: (event: TargetedEvent<Body, FocusEvent>) => void;
-}
-
 /** One row is active: the tab key leads to it, and the arrow keys move from it. It stays active when others move. */
-function useActiveRow(rows: readonly FleetRow[], body: { current: Body | null }): ActiveRow {
+function useActiveRow(rows: readonly FleetRow[], body: { current: Body | null }) {
   const [activeKey, setActiveKey] = useState('');
   const found = useMemo(() => rows.findIndex((row) => rowKey(row) === activeKey), [rows, activeKey]);
   const active = Math.max(0, found);
@@ -73,7 +67,7 @@ function useActiveRow(rows: readonly FleetRow[], body: { current: Body | null })
   });
   return {
     active,
-    onKeyDown(event) {
+    onKeyDown(event: TargetedKeyboardEvent<Body>) {
       if (event.altKey || event.ctrlKey || event.metaKey) return;
       const target = targetOf(event.key, active, event.currentTarget.children);
       if (target === undefined) return;
@@ -81,7 +75,7 @@ function useActiveRow(rows: readonly FleetRow[], body: { current: Body | null })
       focusRow(target);
       target.scrollIntoView({ block: 'nearest' });
     },
-    onFocusIn(event) {
+    onFocusIn(event: TargetedEvent<Body, FocusEvent>) {
       const row = (event.target as Element).closest<HTMLElement>('[data-key]');
       if (row !== null) setActiveKey(row.dataset['key'] ?? '');
     },

@@ -6,43 +6,26 @@ import { summary } from './view.ts';
 export function SummaryStrip() {
   const { agents, compliant, failing, tokens, costUsd } = summary.value;
   const all = fleet.agents.value.length;
+  const today = 'since 00:00 UTC';
+  const figures = [
+    ['Agents', formatNumber(agents), agents === all ? '' : `of ${formatNumber(all)}`],
+    ['Compliant', formatNumber(compliant), agents === 0 ? '' : formatPercent(compliant / agents)],
+    ['Failing', formatNumber(failing), failing === 0 ? 'none' : 'not compliant, unhealthy or silent'],
+    ['Tokens today', formatNumber(tokens), today],
+    ['Cost today', formatUsd(costUsd), costUsd === null ? 'no prices in the manifests' : today],
+  ] as const;
   return (
     <section aria-label="Summary">
-      <dl class="summary">
-        <Figure
-          label="Agents"
-          value={formatNumber(agents)}
-          note={agents === all ? '' : `of ${formatNumber(all)}`}
-        />
-        <Figure
-          label="Compliant"
-          value={formatNumber(compliant)}
-          note={agents === 0 ? '' : formatPercent(compliant / agents)}
-        />
-        <Figure
-          label="Failing"
-          value={formatNumber(failing)}
-          note={failing === 0 ? 'none' : 'not compliant, unhealthy or silent'}
-          isBad={failing > 0}
-        />
-        <Figure label="Tokens today" value={formatNumber(tokens)} note="since 00:00 UTC" />
-        <Figure
-          label="Cost today"
-          value={formatUsd(costUsd)}
-          note={costUsd === null ? 'no prices in the manifests' : 'since 00:00 UTC'}
-        />
+      <dl class="summary wrap">
+        {figures.map(([label, value, note]) => (
+          <div key={label} class={label === 'Failing' && failing > 0 ? 'figure figure-bad' : 'figure'}>
+            <dt>{label}</dt>
+            <dd>
+              <span class="figure-value">{value}</span> <span class="muted">{note}</span>
+            </dd>
+          </div>
+        ))}
       </dl>
     </section>
-  );
-}
-
-function Figure(props: { label: string; value: string; note: string; isBad?: boolean }) {
-  return (
-    <div class={props.isBad === true ? 'figure figure-bad' : 'figure'}>
-      <dt>{props.label}</dt>
-      <dd>
-        <span class="figure-value">{props.value}</span> <span class="muted">{props.note}</span>
-      </dd>
-    </div>
   );
 }

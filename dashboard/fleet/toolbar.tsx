@@ -15,7 +15,7 @@ export function Toolbar() {
   const current = filters.value;
   const { grades, phases } = matches.value;
   return (
-    <div class="toolbar" role="search" aria-label="Agents">
+    <div class="toolbar wrap" role="search" aria-label="Agents">
       <Search />
       <NamespaceSelect />
       <Toggle isOn={current.isFailingOnly} change={(isFailingOnly) => setFilters({ isFailingOnly })}>
@@ -142,7 +142,7 @@ interface ChipsProps<T extends string> {
 /** Choices of which several can be on, with the number of agents that each has. */
 function Chips<T extends string>({ label, all, chosen, counts, choose }: ChipsProps<T>) {
   return (
-    <div class="chips" role="group" aria-label={label}>
+    <div class="chips wrap" role="group" aria-label={label}>
       {all.map((each) => {
         const isOn = chosen.includes(each);
         return (

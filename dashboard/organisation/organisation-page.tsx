@@ -123,7 +123,7 @@ function Breaking({ rule: { broken, agents } }: { rule: RuleReport }) {
   return (
     <details open={broken <= MAX_OPEN}>
       <summary>{countText(broken, 'agent')}</summary>
-      <ul class="item-list">
+      <ul class="item-list wrap">
         {agents.map((agent) => (
           <li key={`${agent.namespace}/${agent.agentName}`}>
             <AgentLink {...agent} /> <span class="muted">found</span> <Ago time={agent.since} />

@@ -13,9 +13,9 @@ export function Card({ title, actions, children }: CardProps) {
   const id = useId();
   return (
     <section class="card" aria-labelledby={id}>
-      <header class="card-header">
+      <header class="card-header wrap">
         <h2 id={id}>{title}</h2>
-        {actions !== undefined && <div class="card-actions">{actions}</div>}
+        {actions !== undefined && <div class="card-actions wrap">{actions}</div>}
       </header>
       {children}
     </section>

@@ -22,7 +22,7 @@ export function Dialog({ title, open, onClose, children }: DialogProps) {
     <dialog ref={element} class="dialog" aria-labelledby={id} onClose={() => open && onClose()}>
       {open && (
         <>
-          <header class="card-header">
+          <header class="card-header wrap">
             <h2 id={id}>{title}</h2>
             <Button label="Close dialog" onClick={onClose}>
               <span aria-hidden="true">×</span>

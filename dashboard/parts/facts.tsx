@@ -1,17 +1,13 @@
 import type { ComponentChildren } from 'preact';
 
-export interface Fact {
-  label: string;
-  value: ComponentChildren;
-  /** An explanation below the value. */
-  note?: ComponentChildren;
-}
+/** A named value. The note is an explanation below the value. */
+export type Fact = readonly [label: string, value: ComponentChildren, note?: ComponentChildren];
 
 /** Named values as a list. */
 export function Facts({ items }: { items: readonly Fact[] }) {
   return (
     <dl class="facts">
-      {items.map(({ label, value, note }) => (
+      {items.map(([label, value, note]) => (
         <div key={label} class="fact">
           <dt>{label}</dt>
           <dd>

@@ -87,7 +87,12 @@ function List({ rules, filter, setFilter }: FilterProps & { rules: readonly Rule
 
 function Filters({ filter, setFilter }: FilterProps) {
   return (
-    <form class="rule-filters" role="search" aria-label="Rules" onSubmit={(event) => event.preventDefault()}>
+    <form
+      class="rule-filters wrap"
+      role="search"
+      aria-label="Rules"
+      onSubmit={(event) => event.preventDefault()}
+    >
       <label class="choice">
         Search
         <input
