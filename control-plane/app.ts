@@ -57,7 +57,7 @@ const withoutStore: RequestHandler = (_request, response, next) => {
 /** All routes of the control plane. */
 export function controlPlaneRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   let fleet: LiveFleet | null = null;
-  const live = (): LiveFleet => (fleet ??= createLiveFleet({ ...context, signal: context.stopping }));
+  const live = (): LiveFleet => (fleet ??= createLiveFleet(context));
   const groups: Record<ControlPlaneTag, ControlPlaneRoute[]> = {
     Process: processRoutes(context),
     Heartbeats: [...registrationRoutes(context), ...heartbeatRoutes(context)],

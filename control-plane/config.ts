@@ -109,12 +109,7 @@ export type ControlPlaneConfig = ReturnType<typeof configOf>;
 /** Reads the environment of the control plane and returns all problems at once. Pure. */
 export function readConfig(env: Environment): ConfigResult<ControlPlaneConfig> {
   const result = readEnv(env, CONTROL_PLANE_FIELDS);
-  const problems = [
-    ...(result.ok ? [] : result.problems),
-    ...tlsProblems(env),
-    ...databaseProblems(env),
-    ...clusterProblems(env),
-  ];
+  const problems = [...(result.ok ? [] : result.problems), ...problemsBetween(env)];
   return !result.ok || problems.length > 0
     ? { ok: false, problems }
     : { ok: true, config: configOf(result.config) };
@@ -158,50 +153,40 @@ function configOf(values: ConfigOf<typeof CONTROL_PLANE_FIELDS>) {
 
 const isSet = (env: Environment, name: string): boolean => (env[name] ?? '') !== '';
 
-/** With only one of the two files the server would silently use plain HTTP. */
-function tlsProblems(env: Environment): EnvProblem[] {
-  const names = ['TLS_CERT_FILE', 'TLS_KEY_FILE'];
-  const [given, ...both] = names.filter((name) => isSet(env, name));
-  if (given === undefined || both.length > 0) return [];
-  const wanted = `set, because ${given} is set`;
-  return names.filter((name) => name !== given).map((name) => ({ name, value: '(unset)', wanted }));
-}
+const UNSET = '(unset)';
+const WANTED = {
+  noCa: 'unset, because the connection of DATABASE_URL has no TLS; for TLS, add sslmode=verify-full to the URL',
+  noPolicies: 'unset, because the rules are the AgentPolicies of the cluster',
+  kubeconfig:
+    'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod',
+};
 
-/** A setting that has no effect would store data in an unexpected place, or leave a connection without verification. */
-function databaseProblems(env: Environment): EnvProblem[] {
-  const { STORE: store, DATABASE_CA_FILE: caFile = '' } = env;
-  const hasUrl = isSet(env, 'DATABASE_URL');
-  const problems: EnvProblem[] = [];
-  if (store === 'postgres' && !hasUrl)
-    problems.push({ name: 'DATABASE_URL', value: '(unset)', wanted: 'set, because STORE is postgres' });
-  if (hasUrl && (store === 'sqlite' || store === 'kubernetes'))
-    problems.push({
-      ...{ name: 'DATABASE_URL', value: '[secret]' },
-      wanted: `unset, because STORE is ${store}`,
-    });
+type Row = readonly [holds: boolean, name: string, value: string, wanted: string];
+
+/**
+ * Variables that contradict each other. A setting that has no effect would store data in an unexpected place, leave a connection
+ * without verification, or silently use plain HTTP.
+ */
+function problemsBetween(env: Environment): EnvProblem[] {
+  const { STORE: store = '', DATABASE_CA_FILE: caFile = '', ORGANISATION_POLICIES: policies = '' } = env;
+  const has = (name: string): boolean => isSet(env, name);
+  const hasUrl = has('DATABASE_URL');
   const hasNoTls = parseDatabaseUrl(env['DATABASE_URL'] ?? '')?.tls === 'disable';
-  if (caFile !== '' && (!hasUrl || hasNoTls))
-    problems.push({
-      ...{ name: 'DATABASE_CA_FILE', value: caFile },
-      wanted: hasUrl
-        ? 'unset, because the connection of DATABASE_URL has no TLS; for TLS, add sslmode=verify-full to the URL'
-        : 'unset, because DATABASE_URL is unset',
-    });
-  return problems;
-}
-
-function clusterProblems(env: Environment): EnvProblem[] {
-  const hasCluster = isSet(env, 'KUBERNETES_SERVICE_HOST') || env['STORE'] === 'kubernetes';
-  if (isSet(env, 'ORGANISATION_POLICIES') && hasCluster)
-    return [
-      {
-        ...{ name: 'ORGANISATION_POLICIES', value: env['ORGANISATION_POLICIES'] ?? '' },
-        wanted: 'unset, because the rules are the AgentPolicies of the cluster',
-      },
-    ];
-  if (env['STORE'] !== 'kubernetes' || isSet(env, 'KUBERNETES_SERVICE_HOST') || isSet(env, 'KUBECONFIG'))
-    return [];
-  const wanted =
-    'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod';
-  return [{ name: 'KUBECONFIG', value: '(unset)', wanted }];
+  const isPod = has('KUBERNETES_SERVICE_HOST');
+  const isKubernetes = store === 'kubernetes';
+  const isOther = isKubernetes || store === 'sqlite';
+  const hasPolicies = policies !== '' && (isPod || isKubernetes);
+  const hasNoCluster = isKubernetes && !isPod && !has('KUBECONFIG');
+  const [cert, key] = ['TLS_CERT_FILE', 'TLS_KEY_FILE'];
+  const rows: Row[] = [
+    [has(key) && !has(cert), cert, UNSET, `set, because ${key} is set`],
+    [has(cert) && !has(key), key, UNSET, `set, because ${cert} is set`],
+    [store === 'postgres' && !hasUrl, 'DATABASE_URL', UNSET, 'set, because STORE is postgres'],
+    [hasUrl && isOther, 'DATABASE_URL', '[secret]', `unset, because STORE is ${store}`],
+    [caFile !== '' && !hasUrl, 'DATABASE_CA_FILE', caFile, 'unset, because DATABASE_URL is unset'],
+    [caFile !== '' && hasUrl && hasNoTls, 'DATABASE_CA_FILE', caFile, WANTED.noCa],
+    [hasPolicies, 'ORGANISATION_POLICIES', policies, WANTED.noPolicies],
+    [hasNoCluster && !hasPolicies, 'KUBECONFIG', UNSET, WANTED.kubeconfig],
+  ];
+  return rows.flatMap(([holds, name, value, wanted]) => (holds ? [{ name, value, wanted }] : []));
 }

@@ -4,7 +4,7 @@ import type { Route } from '../runtime/http-app.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Secret } from '../runtime/secret.ts';
-import { createApiServerOutage } from './api-server-outage.ts';
+import { createApiServerOutage } from './outage-log.ts';
 import type { CallerDependencies } from './auth/caller.ts';
 import { createRegistrationTokens, signingKeysOf } from './auth/registration-token.ts';
 import type { ControlPlaneConfig } from './config.ts';

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { decodeProtectedHeader } from 'jose';
 import type { Clock } from '../../runtime/clock.ts';
 import { Problem } from '../../runtime/problem.ts';
-import type { ApiServerOutage } from '../api-server-outage.ts';
+import type { ApiServerOutage } from '../outage-log.ts';
 import type { AgentKey, Store } from '../stores/store.ts';
 import { tryAgain } from '../try-again.ts';
 import type { PodIdentity } from './pod-identity.ts';

@@ -161,7 +161,7 @@ test('the fleet of a store with AgentObservations as a copy has what only these 
   const cluster = await startObservations({ chat: bypassed, unreported: { phase: 'Pending' } });
   try {
     const store = Object.defineProperty(observations.store, 'cluster', { value: cluster.store });
-    const fleet = createLiveFleet({ store, clock, signal: stopping.signal });
+    const fleet = createLiveFleet({ store, clock, stopping: stopping.signal });
     const agents = await fleet.excerpts();
     expect(agents.map(({ agentName }) => agentName)).toEqual(['billing', 'chat', 'shop', 'unreported']);
     expect(agents[1]?.conditions.Routed?.message).toBe('bypassed');

@@ -1,5 +1,5 @@
 import { withObserved, type AgentExcerpt } from '../../core/fleet/excerpt.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import type { ControlPlaneContext } from '../context.ts';
 import type { Store } from '../stores/store.ts';
 import { FleetFeed } from './fleet-feed.ts';
 import { FleetSnapshot } from './fleet-snapshot.ts';
@@ -12,15 +12,10 @@ export interface LiveFleet {
   readonly streams: FleetStreams;
 }
 
-export interface LiveFleetOptions {
-  store: Store;
-  clock: Clock;
-  /** Aborts when the process stops. */
-  signal: AbortSignal;
-}
+type Parts = Pick<ControlPlaneContext, 'store' | 'clock' | 'stopping'>;
 
 /** Streams and snapshot share the changes of the store. Nothing is read before the first use. */
-export function createLiveFleet({ store, clock, signal }: LiveFleetOptions): LiveFleet {
+export function createLiveFleet({ store, clock, stopping: signal }: Parts): LiveFleet {
   const snapshotOf = (of: Store, feed: FleetFeed): FleetSnapshot =>
     new FleetSnapshot({ store: of, feed, clock, signal });
   const feed = new FleetFeed(store, clock);

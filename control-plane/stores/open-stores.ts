@@ -9,7 +9,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import { ManifestWorker } from '../../runtime/manifest-worker.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { loadPolicies } from '../../runtime/organisation-files.ts';
-import { createApiServerOutage } from '../api-server-outage.ts';
+import { createApiServerOutage } from '../outage-log.ts';
 import { PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
 import { NO_RULES, Organisation } from '../organisation/organisation.ts';

@@ -8,7 +8,7 @@ import { keyText } from '../../../kube/resources.ts';
 import { slept, type Clock } from '../../../runtime/clock.ts';
 import { describeError, type Logger } from '../../../runtime/logger.ts';
 import type { Counter, Metrics } from '../../../runtime/metrics.ts';
-import type { ApiServerOutage } from '../../api-server-outage.ts';
+import type { ApiServerOutage } from '../../outage-log.ts';
 import { mergeArrival } from '../../status/receive.ts';
 import type { AgentKey, Arrival } from '../store.ts';
 import { HeartbeatQueue } from './heartbeat-queue.ts';

@@ -8,7 +8,7 @@ import { keyText } from '../../../kube/resources.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
-import { createApiServerOutage, type ApiServerOutage } from '../../api-server-outage.ts';
+import { createApiServerOutage, type ApiServerOutage } from '../../outage-log.ts';
 import { hasToken, registeredStatus, withOnlyToken, withToken } from '../../status/changes.ts';
 import { withoutEgressLists } from '../../status/egress-lists.ts';
 import { MAX_NEW_INSTANCES, receive } from '../../status/receive.ts';

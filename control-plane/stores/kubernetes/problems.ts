@@ -1,4 +1,4 @@
-import type { ApiServerOutage } from '../../api-server-outage.ts';
+import type { ApiServerOutage } from '../../outage-log.ts';
 import { KubeError } from '../../../kube/client.ts';
 import { isMirrored } from '../../../core/observation/mirrored.ts';
 import type { AgentObservation } from '../../../core/observation/observation.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../runtime/clock.ts';
 import { describeError, type Logger } from '../../../runtime/logger.ts';
 import { Problem } from '../../../runtime/problem.ts';
-import { OutageCount } from '../../outage-count.ts';
+import { createOutageLog } from '../../outage-log.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import { unavailable } from './unavailable.ts';
 
@@ -13,18 +13,16 @@ export function logFailures(
   database: SqlDatabase,
   { clock, logger }: { clock: Clock; logger: Logger },
 ): SqlDatabase {
-  const outage = new OutageCount(clock);
+  const outage = createOutageLog({ clock, logger }, 'warn', 'database requests');
   const logged = async <T>(transaction: Promise<T>): Promise<T> => {
     try {
       const result = await transaction;
-      const failures = outage.succeeded();
-      if (failures !== null) logger.info('database requests succeed again', { failures });
+      outage.succeeded();
       return result;
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 503 || error.cause === undefined) throw error;
-      const fields = { error: describeError(error.cause) };
-      if (outage.failed()) logger.warn('database requests failing', fields);
-      else logger.debug('database request failed again', fields);
+      if (!outage.failed(error.cause))
+        logger.debug('database request failed again', { error: describeError(error.cause) });
       throw unavailable();
     }
   };

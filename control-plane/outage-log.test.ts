@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { silentLogger } from '../runtime/logger.ts';
 import { ManualClock } from '../testing/time/manual-clock.ts';
-import { createApiServerOutage } from './api-server-outage.ts';
+import { createApiServerOutage } from './outage-log.ts';
 
 test('logs one error when an outage begins and one line when it ends, for any number of failed requests', () => {
   const clock = new ManualClock('2026-03-01T10:00:00.000Z');
