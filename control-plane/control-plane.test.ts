@@ -1,48 +1,23 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { RULE_IDS } from '../core/audit/rules.ts';
 import type { Heartbeat } from '../core/shapes/heartbeat.ts';
-import type { ProofRecord } from '../core/shapes/proof.ts';
-import { listen, type Listener } from '../runtime/http-listener.ts';
-import { silentLogger, type Logger } from '../runtime/logger.ts';
-import { createMetrics } from '../runtime/metrics.ts';
-import { Secret } from '../runtime/secret.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import {
+  ADMIN_KEY,
+  JWT_SECRET,
+  startControlPlaneRig,
+  type ControlPlaneRig,
+  type RigRequest,
+  type RigResponse,
+} from '../testing/fleet/control-plane-rig.ts';
 import { EGRESS } from '../testing/fleet/egress-report.ts';
 import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
-import { ManualClock } from '../testing/time/manual-clock.ts';
-import { createControlPlaneApp } from './app.ts';
+import type { ManualClock } from '../testing/time/manual-clock.ts';
 import type { PodIdentification } from './auth/pod-identity.ts';
-import type { ControlPlaneConfig } from './config.ts';
-import { createContext } from './context.ts';
-import { DEFAULT_RETENTION } from './stores/sql/retention.ts';
-import { SqlStore } from './stores/sql/sql-store.ts';
-import { SqliteDatabase } from './stores/sqlite/sqlite-database.ts';
 import type { Store } from './stores/store.ts';
-
-const ADMIN = 'admin-key-of-a-test';
-const CONFIG: ControlPlaneConfig = {
-  LOG_LEVEL: 'error',
-  LOG_FORMAT: 'json',
-  PORT: 0,
-  PLATFORM_ADMIN_KEY: new Secret(ADMIN),
-  JWT_SECRET: null,
-  STORE: 'sqlite',
-  ORGANISATION_POLICIES: null,
-  DATA_DIR: '',
-  database: null,
-  retention: DEFAULT_RETENTION,
-  RATE_LIMIT_SECONDS: 10,
-  REMOTE_NAMESPACE: 'platform-remote',
-  cluster: null,
-  SIDECAR_CA_FILES: null,
-  sidecarImages: null,
-  tls: null,
-};
 
 /** The identity behind each bearer token; replaces TokenReview in these tests. */
 const PODS: Record<string, PodIdentification> = {
@@ -63,93 +38,39 @@ const PODS: Record<string, PodIdentification> = {
   unbound: { kind: 'no-agent', reason: 'the token is not bound to a pod, so it identifies no agent' },
 };
 
-let directory: string;
+let rig: ControlPlaneRig;
 let clock: ManualClock;
 let store: Store;
-let listener: Listener;
 let stopping: boolean;
 let warnings: Readonly<Record<string, unknown>>[];
 
-const logger: Logger = {
-  ...silentLogger,
-  warn: (message, fields) => void warnings.push({ message, ...fields }),
-};
-
-async function start(overrides: Partial<ControlPlaneConfig> = {}): Promise<void> {
-  const config = { ...CONFIG, ...overrides };
-  const context = createContext({
-    config,
-    logger,
-    metrics: createMetrics(),
-    store,
+beforeEach(async () => {
+  stopping = false;
+  warnings = [];
+  const invalid = {
+    kind: 'unauthenticated',
+    reason: 'the token was rejected: invalid bearer token',
+  } as const;
+  rig = await startControlPlaneRig({
+    rateLimitSeconds: 10,
+    logger: { ...silentLogger, warn: (message, fields) => void warnings.push({ message, ...fields }) },
     pods: {
       identify: (token) =>
         token === 'cluster-away'
           ? Promise.reject(new Error('connect ECONNREFUSED 10.0.0.1:443'))
-          : Promise.resolve(
-              PODS[token] ?? {
-                kind: 'unauthenticated',
-                reason: 'the token was rejected: invalid bearer token',
-              },
-            ),
+          : Promise.resolve(PODS[token] ?? invalid),
     },
-    clock,
     isStopping: () => stopping,
   });
-  listener = await listen({ handler: createControlPlaneApp(context), port: 0, host: '127.0.0.1' });
-}
-
-beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agents-'));
-  clock = new ManualClock('2026-03-01T10:00:00.000Z');
-  stopping = false;
-  warnings = [];
-  store = new SqlStore({ database: new SqliteDatabase(directory), clock, rateLimitSeconds: 10 });
-  await store.start();
-  await start();
+  ({ clock, store } = rig);
 });
+afterEach(() => rig.close());
 
-afterEach(async () => {
-  await listener.close();
-  await store.close();
-  rmSync(directory, { recursive: true });
-});
-
-interface CallResult {
-  status: number;
-  headers: Headers;
-  body: unknown;
-}
-
-interface Call {
-  headers?: Record<string, string>;
-  /** Sent as JSON unless it is text or bytes. */
-  body?: unknown;
-}
-
-async function call(method: string, path: string, options: Call = {}): Promise<CallResult> {
-  const { body, headers } = options;
-  const raw = typeof body === 'string' || body instanceof Uint8Array;
-  const response = await fetch(`http://127.0.0.1:${listener.port}${path}`, {
-    method,
-    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: raw ? body : JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  const isJson = (response.headers.get('content-type') ?? '').includes('json');
-  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
-}
-
-const admin = (method: string, path: string, body?: unknown) =>
-  call(method, `/api/v1${path}`, { headers: { 'x-admin-key': ADMIN }, body });
-
+const call = (method: string, path: string, request?: RigRequest) => rig.send(method, path, request);
+const admin = (method: string, path: string, body?: unknown) => rig.admin(method, path, body);
 const push = (key: string, body: unknown) =>
   call('POST', '/api/v1/heartbeat', { headers: { authorization: `Bearer ${key}` }, body });
-
-async function registered(agentName = 'shop'): Promise<{ agentId: string; apiKey: string }> {
-  const { body } = await admin('POST', '/register', { agentName, runtime: 'docker' });
-  return body as { agentId: string; apiKey: string };
-}
+const registered = (agentName = 'shop') => rig.register(agentName);
 
 const problem = (status: number, title: string, detail: string, extra = {}) => ({
   type: 'about:blank',
@@ -176,17 +97,10 @@ const UNHEALTHY: Partial<Heartbeat> = {
 };
 
 describe('the admin key', () => {
+  /** control-plane/hostile-input.test.ts asks every route. */
   const ADMIN_ROUTES = [
     ['POST', '/api/v1/register'],
     ['GET', '/api/v1/agents'],
-    ['GET', '/api/v1/agents/shop/gap'],
-    ['GET', '/api/v1/agents/shop/health'],
-    ['GET', '/api/v1/agents/shop/egress'],
-    ['GET', '/api/v1/agents/shop/usage'],
-    ['GET', '/api/v1/agents/shop/proof'],
-    ['POST', '/api/v1/agents/shop/proof/rule/MEM-01'],
-    ['DELETE', '/api/v1/agents/shop/proof/rule/MEM-01'],
-    ['DELETE', '/api/v1/agents/shop'],
   ] as const;
 
   test.each(ADMIN_ROUTES)(
@@ -197,7 +111,7 @@ describe('the admin key', () => {
       expect(missing.headers.get('www-authenticate')).toBe('X-Admin-Key');
       expect(missing.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
       expect((await call(method, path, { headers: { 'x-admin-key': '' } })).status).toBe(401);
-      for (const wrong of ['x', `${ADMIN}x`, ADMIN.toUpperCase()])
+      for (const wrong of ['x', `${ADMIN_KEY}x`, ADMIN_KEY.toUpperCase()])
         expect((await call(method, path, { headers: { 'x-admin-key': wrong } })).body).toEqual(
           problem(403, 'Forbidden', 'X-Admin-Key is wrong'),
         );
@@ -220,8 +134,7 @@ describe('the admin key', () => {
   });
 
   test.each(ADMIN_ROUTES)('%s %s returns 503 if no admin key is configured', async (method, path) => {
-    await listener.close();
-    await start({ PLATFORM_ADMIN_KEY: null });
+    await rig.restart({});
     expect((await call(method, path, { headers: { 'x-admin-key': '' } })).body).toEqual(
       problem(
         503,
@@ -284,16 +197,8 @@ describe('registration', () => {
   });
 
   test.each<[string, unknown, string[]]>([
-    ['an empty object', {}, ['agentName', 'runtime']],
-    ['a list as body', [], ['']],
-    ['null as body', null, ['']],
     ['a name with capitals', { agentName: 'Shop', runtime: 'docker' }, ['agentName']],
-    ['a name of 64 characters', { agentName: 'a'.repeat(64), runtime: 'docker' }, ['agentName']],
-    ['a name that is a path', { agentName: '../x', runtime: 'docker' }, ['agentName']],
-    ['a name that is not a string', { agentName: 7, runtime: 'docker' }, ['agentName']],
     ['an unknown runtime', { agentName: 'shop', runtime: 'moon' }, ['runtime']],
-    ['a runtime named like a prototype member', { agentName: 'shop', runtime: 'toString' }, ['runtime']],
-    ['a manifest that is a list', { agentName: 'shop', runtime: 'docker', manifest: [] }, ['manifest']],
     [
       'an invalid manifest',
       { agentName: 'shop', runtime: 'docker', manifest: 'kind: PlatformAgent' },
@@ -365,7 +270,7 @@ describe('a renewed key', () => {
 
   test('endless renewals of a stolen key do not block renewals of the owner', async () => {
     const { apiKey } = await registered();
-    const keyIn = ({ body }: CallResult): string => (body as { apiKey: string }).apiKey;
+    const keyIn = ({ body }: RigResponse): string => (body as { apiKey: string }).apiKey;
     for (let day = 0; day < 30; day += 1) {
       // A chain of renewals, and repeated renewals of one key.
       let stolen = apiKey;
@@ -399,14 +304,6 @@ describe('a renewed key', () => {
 describe('the credential of a heartbeat', () => {
   test.each<[string, Record<string, string>, number, string]>([
     ['no credential', {}, 401, 'header Authorization: Bearer <key> is required'],
-    [
-      'another scheme',
-      { authorization: 'Basic eDp5' },
-      401,
-      'header Authorization: Bearer <key> is required',
-    ],
-    ['an empty key', { authorization: 'Bearer ' }, 401, 'header Authorization: Bearer <key> is required'],
-    ['two tokens', { authorization: 'Bearer a b' }, 401, 'header Authorization: Bearer <key> is required'],
     ['garbage', { authorization: 'Bearer x.y.z' }, 401, 'the token was rejected: invalid bearer token'],
     [
       'a JWT with an invalid signature',
@@ -415,14 +312,6 @@ describe('the credential of a heartbeat', () => {
       },
       401,
       'the key is not valid or has expired; register again',
-    ],
-    [
-      'a JWT without a signature',
-      {
-        authorization: `Bearer ${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from('{"sub":"agt_1"}').toString('base64url')}.`,
-      },
-      401,
-      'the token was rejected: invalid bearer token',
     ],
     [
       'a token that is not bound to a pod',
@@ -451,8 +340,7 @@ describe('the credential of a heartbeat', () => {
 
   test('rejects the key of a registered agent if no signing key is configured', async () => {
     const { apiKey } = await registered();
-    await listener.close();
-    await start({ PLATFORM_ADMIN_KEY: null });
+    await rig.restart({});
     expect((await push(apiKey, aHeartbeat())).body).toEqual(
       problem(
         401,
@@ -463,12 +351,8 @@ describe('the credential of a heartbeat', () => {
   });
 
   test('accepts a key signed with JWT_SECRET after the admin key is removed', async () => {
-    const JWT_SECRET = new Secret('s'.repeat(32));
-    await listener.close();
-    await start({ JWT_SECRET });
     const { apiKey } = await registered();
-    await listener.close();
-    await start({ JWT_SECRET, PLATFORM_ADMIN_KEY: null });
+    await rig.restart({ JWT_SECRET });
     expect((await push(apiKey, aHeartbeat())).status).toBe(204);
   });
 
@@ -597,17 +481,6 @@ describe('a heartbeat', () => {
     expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ score: 80 });
   });
 
-  test('with an interval equal to the rate limit returns 204, also if some are a little early', async () => {
-    const { apiKey } = await registered();
-    const statuses: number[] = [];
-    for (const gapMs of [0, 10_000, 9_960, 10_040, 9_500, 10_500, 9_499]) {
-      clock.advance(gapMs);
-      const seq = statuses.length + 1;
-      statuses.push((await push(apiKey, aHeartbeat({ seq, intervalSeconds: 10 }))).status);
-    }
-    expect(statuses).toEqual([204, 204, 204, 204, 204, 204, 429]);
-  });
-
   test("returns 200 with proofs, the other instances' usage of today, and a changed interval", async () => {
     const { apiKey } = await registered();
     const totals = { tokensToday: 100, costTodayUsd: 0.5 };
@@ -670,7 +543,7 @@ describe('a heartbeat', () => {
 
   test('without an end returns 413 and closes the connection', async () => {
     const { apiKey } = await registered();
-    const socket = connect(listener.port, '127.0.0.1');
+    const socket = connect(rig.listener.port, '127.0.0.1');
     let received = '';
     socket.setEncoding('utf8').on('data', (text: string) => (received += text));
     const closed = new Promise((resolve) => socket.on('error', () => undefined).on('close', resolve));
@@ -684,60 +557,6 @@ describe('a heartbeat', () => {
     expect(received).toMatch(/^HTTP\/1\.1 413 /);
     expect(received).toContain('\r\nconnection: close\r\n');
   });
-
-  const { health, gap } = aHeartbeat();
-  const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
-
-  test.each<[string, unknown, number]>([
-    ['an empty body', '', 400],
-    ['invalid JSON', '{"health":', 400],
-    ['a string', '"x"', 400],
-    ['a number', '7', 400],
-    ['null', 'null', 400],
-    ['a list', '[]', 400],
-    ['an empty object', '{}', 400],
-    ['no gap', { health }, 400],
-    ['no health', { gap }, 400],
-    ['all members in __proto__', '{"__proto__": {"health": {}, "gap": {}}}', 400],
-    ['__proto__ in a member', `{"health": {"__proto__": {"status": "healthy"}}, "gap": {}}`, 400],
-    ['a constructor member', '{"constructor": {"prototype": {"polluted": true}}}', 400],
-    ['another version', { ...aHeartbeat(), version: 2 }, 400],
-    ['a score over 100', { health, gap: { ...gap, score: 101 } }, 400],
-    [
-      'an infinite score',
-      `{"health": ${JSON.stringify(health)}, "gap": {"score": 1e999, "issues": []}}`,
-      400,
-    ],
-    ['an unknown status', { health: { ...health, status: 'fine' }, gap }, 400],
-    ['checks that are not a list', { health: { ...health, checks: 'all' }, gap }, 400],
-    ['a null issue', { health, gap: { ...gap, issues: [null] } }, 400],
-    ['a negative seq', { ...aHeartbeat(), seq: -1 }, 400],
-    ['a seq beyond integers', `${JSON.stringify(aHeartbeat()).replace('"seq":1', '"seq":1e300')}`, 400],
-    ['an invalid time', { ...aHeartbeat(), startedAt: 'yesterday' }, 400],
-    ['a day that does not exist', { ...aHeartbeat(), startedAt: '2026-13-45T00:00:00Z' }, 400],
-    ['an instance that is an object', { ...aHeartbeat(), instance: { $gt: '' } }, 400],
-    ['an instance of 254 characters', { ...aHeartbeat(), instance: 'i'.repeat(254) }, 400],
-    ['an interval of zero', { ...aHeartbeat(), intervalSeconds: 0 }, 400],
-    ['negative tokens', { ...aHeartbeat(), totals: { tokensToday: -1 } }, 400],
-    ['deeply nested lists', deep, 400],
-    ['deeply nested lists in members', `{"health": ${deep}, "gap": ${deep}}`.slice(0, 64_000), 400],
-    ['binary data', new Uint8Array([1, 2, 3]), 400],
-  ])(
-    'with %s is rejected with a clear error; nothing is stored, the process stays alive',
-    async (_, body, status) => {
-      const { apiKey } = await registered();
-      const response = await push(apiKey, body);
-      expect(response.status).toBe(status);
-      expect(response.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
-      expect(response.body).toMatchObject({
-        status,
-        detail: expect.stringMatching(/^the (heartbeat|body) is not valid/),
-      });
-      expect((await admin('GET', '/agents/shop/gap')).status).toBe(404);
-      expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
-      expect((await call('GET', '/livez')).status).toBe(200);
-    },
-  );
 
   test('returns all errors of an invalid body at once', async () => {
     const { apiKey } = await registered();
@@ -753,31 +572,6 @@ describe('a heartbeat', () => {
       'gap.score',
       'gap.issues',
     ]);
-  });
-
-  test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
-    'as %s returns 415',
-    async (type) => {
-      const { apiKey } = await registered();
-      const response = await call('POST', '/api/v1/heartbeat', {
-        body: JSON.stringify(aHeartbeat()),
-        headers: { authorization: `Bearer ${apiKey}`, 'content-type': type },
-      });
-      expect(response.body).toMatchObject({ status: 415 });
-    },
-  );
-
-  test.each<[string, Record<string, string>, number]>([
-    ['an unknown encoding', { 'content-encoding': 'x' }, 415],
-    ['an unknown charset', { 'content-type': 'application/json; charset=x' }, 415],
-    ['invalid gzip', { 'content-encoding': 'gzip' }, 400],
-  ])('in %s is rejected', async (_, headers, status) => {
-    const { apiKey } = await registered();
-    const response = await call('POST', '/api/v1/heartbeat', {
-      body: JSON.stringify(aHeartbeat()),
-      headers: { authorization: `Bearer ${apiKey}`, ...headers },
-    });
-    expect(response.body).toMatchObject({ status });
   });
 });
 
@@ -852,7 +646,7 @@ describe('reports', () => {
 });
 
 describe('the list of agents', () => {
-  const names = (response: CallResult) =>
+  const names = (response: RigResponse) =>
     (response.body as { agentName: string }[]).map((agent) => agent.agentName);
 
   test('is empty at first', async () => {
@@ -868,7 +662,7 @@ describe('the list of agents', () => {
     const pages: string[][] = [];
     let path: string | null = '/api/v1/agents?limit=2&phase=Pending&namespace=platform-remote&mirrored=false';
     while (path !== null) {
-      const response = await call('GET', path, { headers: { 'x-admin-key': ADMIN } });
+      const response = await call('GET', path, { headers: { 'x-admin-key': ADMIN_KEY } });
       expect(response.headers.get('x-total-count')).toBe('5');
       pages.push(names(response));
       expect(path).toContain('&phase=Pending&namespace=platform-remote&mirrored=false');
@@ -877,36 +671,14 @@ describe('the list of agents', () => {
     expect(pages).toEqual([['a', 'b'], ['c', 'd'], ['e']]);
   });
 
-  test('filters by phase, grade and namespace', async () => {
-    const { apiKey } = await registered();
-    await push(apiKey, aHeartbeat(UNHEALTHY));
-    await push('token-of-shop-1', aHeartbeat());
-    const namespaces = async (query: string) =>
-      ((await admin('GET', `/agents?${query}`)).body as { namespace: string }[]).map(
-        (each) => each.namespace,
-      );
-    expect(await namespaces('')).toEqual(['platform-remote', 'team']);
-    expect(await namespaces('phase=Unhealthy')).toEqual(['platform-remote']);
-    expect(await namespaces('grade=A')).toEqual(['team']);
-    expect(await namespaces('namespace=team')).toEqual(['team']);
-    expect(await namespaces('phase=Unhealthy&grade=A')).toEqual([]);
-    expect(await namespaces('unknown=1')).toEqual(['platform-remote', 'team']);
-  });
-
   test.each([
     ['limit=0', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
-    ['limit=1001', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
-    ['limit=-1', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
-    ['limit=1.5', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
-    ['limit=', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
     ['limit=1&limit=2', [{ path: 'limit', message: 'is given more than once' }]],
     ['continue=x', [{ path: 'continue', message: 'is not a valid continue token' }]],
     [
       'phase=healthy',
       [{ path: 'phase', message: 'is not one of Pending, Healthy, Degraded, Unhealthy, Unknown' }],
     ],
-    ['mirrored=no', [{ path: 'mirrored', message: 'is not one of true, false' }]],
-    ['grade=E', [{ path: 'grade', message: 'is not one of A, B, C, D, F' }]],
     ['namespace=..', [{ path: 'namespace', message: 'is not a namespace (a DNS label)' }]],
     [
       'grade=E&limit=x',
@@ -947,40 +719,6 @@ describe('proofs', () => {
     );
   });
 
-  test.each<[string, (record: ProofRecord) => Partial<Heartbeat>]>([
-    ['another text', (record) => ({ proof: [{ ...record, method: 'forged' }], proofRevision: 1 })],
-    [
-      'another text, as local',
-      (record) => ({ proof: [{ ...record, origin: 'local', method: 'forged' }], proofRevision: 1 }),
-    ],
-    ['an empty list', () => ({ proof: [], proofRevision: 1 })],
-    ['a revision and no list', () => ({ proofRevision: 1 })],
-    ['revision 0', () => ({ proof: [], proofRevision: 0 })],
-  ])('of an admin are not changed by a heartbeat that contains %s', async (_title, forge) => {
-    const { apiKey } = await registered();
-    const { body: record } = (await admin('POST', rule, submission)) as { body: ProofRecord };
-    clock.advance(60_000);
-    const later = { ...record, verifiedAt: '2026-03-01T10:00:59.000Z' };
-    const response = await push(apiKey, aHeartbeat(forge(later)));
-    expect(response.body).toEqual({ proof: [record], proofRevision: 1 });
-    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([record]);
-  });
-
-  test('removed by an admin are restored only by an admin, not by a heartbeat', async () => {
-    const { apiKey } = await registered();
-    const { body: record } = (await admin('POST', rule, submission)) as { body: ProofRecord };
-    expect((await admin('DELETE', rule)).status).toBe(204);
-    for (const [index, origin] of (['local', 'control-plane'] as const).entries()) {
-      clock.advance(60_000);
-      const forged = { ...record, origin, verifiedAt: '2026-03-01T10:00:59.000Z' };
-      const response = await push(apiKey, aHeartbeat({ seq: index + 1, proof: [forged], proofRevision: 2 }));
-      expect(response.body).toEqual({ proof: [], proofRevision: 2 });
-    }
-    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
-    expect(await admin('POST', rule, submission)).toMatchObject({ status: 201 });
-    expect((await admin('GET', '/agents/shop/proof')).body).toMatchObject([{ origin: 'control-plane' }]);
-  });
-
   test('for an unknown rule return 400 with the valid ids', async () => {
     await registered();
     for (const method of ['POST', 'DELETE'])
@@ -990,13 +728,7 @@ describe('proofs', () => {
   });
 
   test.each<[string, unknown, string[]]>([
-    ['an empty object', {}, ['verifiedBy', 'method']],
-    ['an empty text', { ...submission, method: ' ' }, ['method']],
-    ['2049 characters', { ...submission, method: 'x'.repeat(2049) }, ['method']],
     ['a past expiry', { ...submission, expiresAt: '2026-03-01T09:59:59Z' }, ['expiresAt']],
-    ['a date that does not exist', { ...submission, expiresAt: '2027-02-30T00:00:00Z' }, ['expiresAt']],
-    ['an expiry that is not a time', { ...submission, expiresAt: 'soon' }, ['expiresAt']],
-    ['a body that is a list', [], ['']],
   ])('with %s are rejected with 400', async (_, body, paths) => {
     await registered();
     const response = await admin('POST', rule, body);

@@ -1,38 +1,33 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { AdminAction } from '../core/shapes/admin-action.ts';
 import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import type { AgentHistory, FleetHistory } from '../core/shapes/history.ts';
 import { ref } from '../core/untrusted/json-schema.ts';
 import { SCHEMAS } from '../core/openapi/schemas.ts';
 import { KubeClient } from '../kube/client.ts';
-import { listen, type Listener } from '../runtime/http-listener.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { startFakeApiServer } from '../testing/cluster/fake-api-server.ts';
+import {
+  ADMIN_KEY,
+  startControlPlaneRig,
+  type ControlPlaneRig,
+  type RigRequest,
+} from '../testing/fleet/control-plane-rig.ts';
 import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
-import { ManualClock } from '../testing/time/manual-clock.ts';
+import type { ManualClock } from '../testing/time/manual-clock.ts';
 import { aMoment } from '../testing/time/moment.ts';
-import { controlPlaneRoutes, createControlPlaneApp } from './app.ts';
-import { readConfig, type ControlPlaneConfig } from './config.ts';
-import { createContext, type ControlPlaneContext } from './context.ts';
-import type { AdminAction } from '../core/shapes/admin-action.ts';
+import { controlPlaneRoutes } from './app.ts';
 import { KubernetesStore } from './stores/kubernetes/kubernetes-store.ts';
-import { SqlStore } from './stores/sql/sql-store.ts';
-import { SqliteDatabase } from './stores/sqlite/sqlite-database.ts';
 import type { Store } from './stores/store.ts';
 
-const ADMIN = 'admin-key-of-a-test';
 const START = '2026-03-01T10:00:00.000Z';
 
-let directory: string;
+let rig: ControlPlaneRig;
 let clock: ManualClock;
 let store: Store;
-let context: ControlPlaneContext;
-let listener: Listener;
 let logged: Readonly<Record<string, unknown>>[];
 
 const logger: Logger = {
@@ -41,71 +36,21 @@ const logger: Logger = {
   warn: (message, fields) => void logged.push({ level: 'warn', message, ...fields }),
 };
 
-function configOf(env: Record<string, string>): ControlPlaneConfig {
-  const result = readConfig({ STORE: 'sqlite', ...env });
-  if (!result.ok) throw new Error(JSON.stringify(result.problems));
-  return result.config;
-}
-
-async function serve(env: Record<string, string> = { PLATFORM_ADMIN_KEY: ADMIN }): Promise<void> {
-  context = createContext({
-    config: configOf(env),
-    logger,
-    metrics: createMetrics(),
-    store,
-    // Replaces TokenReview: every token belongs to this pod.
-    pods: {
-      identify: () =>
-        Promise.resolve({ kind: 'pod', namespace: 'team', pod: 'shop-1', uid: 'u-1', agentName: 'shop' }),
-    },
-    clock,
-  });
-  listener = await listen({ handler: createControlPlaneApp(context), port: 0, host: '127.0.0.1' });
-}
-
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'history-'));
-  clock = new ManualClock(START);
   logged = [];
-  store = new SqlStore({ database: new SqliteDatabase(directory), clock, rateLimitSeconds: 10 });
-  await store.start();
-  await serve();
-});
-
-afterEach(async () => {
-  await listener.close();
-  await store.close();
-  rmSync(directory, { recursive: true });
-});
-
-interface CallResult {
-  status: number;
-  headers: Headers;
-  body: unknown;
-}
-
-async function call(
-  method: string,
-  path: string,
-  { headers = {}, body }: { headers?: Record<string, string>; body?: unknown } = {},
-): Promise<CallResult> {
-  const response = await fetch(`http://127.0.0.1:${listener.port}${path}`, {
-    method,
-    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  const pod = { kind: 'pod', namespace: 'team', pod: 'shop-1', uid: 'u-1', agentName: 'shop' } as const;
+  rig = await startControlPlaneRig({
+    ...{ rateLimitSeconds: 10, logger },
+    // Replaces TokenReview: every token that was not registered belongs to this pod.
+    pods: { identify: () => Promise.resolve(pod) },
   });
-  const text = await response.text();
-  const isJson = (response.headers.get('content-type') ?? '').includes('json');
-  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
-}
+  ({ clock, store } = rig);
+});
+afterEach(() => rig.close());
 
-const admin = (method: string, path: string, body?: unknown) =>
-  call(method, `/api/v1${path}`, { headers: { 'x-admin-key': ADMIN }, body });
-
-async function keyOf(agentName: string): Promise<string> {
-  const { body } = await admin('POST', '/register', { agentName, runtime: 'docker' });
-  return (body as { apiKey: string }).apiKey;
-}
+const call = (method: string, path: string, request?: RigRequest) => rig.send(method, path, request);
+const admin = (method: string, path: string, body?: unknown) => rig.admin(method, path, body);
+const keyOf = async (agentName: string): Promise<string> => (await rig.register(agentName)).apiKey;
 
 let sent = 0;
 
@@ -129,16 +74,6 @@ const unsupported = (what: string) => ({
   title: 'Not Implemented',
   status: 501,
   detail: `the Kubernetes store keeps only the latest state and no ${what}; set STORE=sqlite or STORE=postgres on the control plane`,
-});
-
-const ROUTES = ['/api/v1/agents/shop/history', '/api/v1/history', '/api/v1/admin-actions'];
-
-test.each(ROUTES)('%s requires the admin key', async (path) => {
-  expect((await call('GET', path)).status).toBe(401);
-  expect((await call('GET', path, { headers: { 'x-admin-key': 'wrong' } })).status).toBe(403);
-  await listener.close();
-  await serve({});
-  expect((await call('GET', path, { headers: { 'x-admin-key': ADMIN } })).status).toBe(503);
 });
 
 describe('the history of an agent', () => {
@@ -380,7 +315,8 @@ describe('admin actions', () => {
     (await admin('GET', `/admin-actions${query}`)).body as AdminAction[];
   const withoutId = ({ id: _, ...action }: AdminAction) => action;
   const idOf = (method: string, path: string): string =>
-    controlPlaneRoutes(context).find((route) => route.method === method && route.path === path)!.operation.id;
+    controlPlaneRoutes(rig.context).find((route) => route.method === method && route.path === path)!.operation
+      .id;
 
   const REGISTER = '/api/v1/register';
   const RULE = '/api/v1/agents/:name/proof/rule/:ruleId';
@@ -394,7 +330,7 @@ describe('admin actions', () => {
   ] as const;
 
   test('contain every route that changes something', () => {
-    const changing = controlPlaneRoutes(context).filter(
+    const changing = controlPlaneRoutes(rig.context).filter(
       ({ access, method }) => access === 'admin' && method !== 'GET',
     );
     expect(changing.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
@@ -470,11 +406,9 @@ describe('admin actions', () => {
     await admin('GET', '/agents');
     await call('DELETE', '/api/v1/agents/shop');
     await call('DELETE', '/api/v1/agents/shop', { headers: { 'x-admin-key': '' } });
-    await listener.close();
-    await serve({});
+    await rig.restart({});
     expect((await admin('DELETE', '/agents/shop')).status).toBe(503);
-    await listener.close();
-    await serve();
+    await rig.restart();
     expect(await actionsOf()).toEqual([]);
   });
 
@@ -482,12 +416,12 @@ describe('admin actions', () => {
     const key = await keyOf('shop');
     await call('DELETE', '/api/v1/agents/shop', { headers: { 'x-admin-key': 'a-wrong-key' } });
     const text = JSON.stringify([await actionsOf(), logged]);
-    for (const secret of [ADMIN, 'a-wrong-key', key]) expect(text).not.toContain(secret);
+    for (const secret of [ADMIN_KEY, 'a-wrong-key', key]) expect(text).not.toContain(secret);
   });
 
   test('are recorded if the client leaves before the response', async () => {
-    const socket = connect(listener.port, '127.0.0.1');
-    const head = ['POST /api/v1/register HTTP/1.1', 'Host: a', `X-Admin-Key: ${ADMIN}`];
+    const socket = connect(rig.listener.port, '127.0.0.1');
+    const head = ['POST /api/v1/register HTTP/1.1', 'Host: a', `X-Admin-Key: ${ADMIN_KEY}`];
     const rest = ['Content-Type: application/json', 'Content-Length: 100', '', '{"agentName":'];
     await new Promise<void>((resolve) => {
       socket.write([...head, ...rest].join('\r\n'), () => resolve());
@@ -522,7 +456,7 @@ describe('admin actions', () => {
     const pages: (string | null)[][] = [];
     let path: string | undefined = '/api/v1/admin-actions?limit=2';
     while (path !== undefined) {
-      const { headers, body } = await call('GET', path, { headers: { 'x-admin-key': ADMIN } });
+      const { headers, body } = await call('GET', path, { headers: { 'x-admin-key': ADMIN_KEY } });
       pages.push((body as AdminAction[]).map(({ agentName }) => agentName));
       path = /^<(.*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
     }
@@ -543,11 +477,9 @@ describe('with the Kubernetes store', () => {
     const server = await startFakeApiServer();
     const client = new KubeClient({ access: server.access, part: 'control-plane' });
     const options = { client, clock, logger: silentLogger, metrics: createMetrics(), rateLimitSeconds: 10 };
-    await listener.close();
-    await store.close();
     store = new KubernetesStore(options);
     await store.start();
-    await serve();
+    await rig.restart(undefined, store);
     stop = async () => {
       await store.close();
       await client.close();
@@ -573,7 +505,8 @@ describe('with the Kubernetes store', () => {
     const none = { agent: null, namespace: null, ruleId: null };
     const entry = { level: 'info', message: 'admin action', source: '127.0.0.1', ...none };
     const operation = (method: string, path: string) =>
-      controlPlaneRoutes(context).find((route) => route.method === method && route.path === path)!.operation;
+      controlPlaneRoutes(rig.context).find((route) => route.method === method && route.path === path)!
+        .operation;
     expect(logged.filter(({ message }) => message === 'admin action')).toEqual([
       { ...entry, action: operation('POST', '/api/v1/register').id, status: 400 },
       { ...entry, action: operation('DELETE', '/api/v1/agents/:name').id, agent: 'shop', status: 403 },

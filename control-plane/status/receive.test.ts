@@ -1,7 +1,10 @@
 import { expect, test } from '@jest/globals';
 import type { BriefInstance } from '../../core/shapes/instance.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
+import { pauseAfterLimit } from '../../push/schedule.ts';
 import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
+import { diceOf } from '../../testing/random/dice.ts';
+import { SEED } from '../../testing/random/seed.ts';
 import type { Arrival } from '../stores/store.ts';
 import { receive, type Received } from './receive.ts';
 
@@ -64,4 +67,27 @@ test.each([
 ])('with new names %s: %i names, %i ms ago, the next name is %s', (_, count, agoMs, kind) => {
   const newNames = Array.from({ length: count }, () => START - agoMs);
   expect(receive(undefined, arrival('new', 0), { ...OPTIONS, newNames }).kind).toBe(kind);
+});
+
+test('500 instances of one agent that start at once all report within 120 seconds', () => {
+  const dice = diceOf(SEED);
+  const waiting = Array.from({ length: 500 }, (_, index) => ({ name: `i-${index}`, dueMs: index / 100 }));
+  const newNames: number[] = [];
+  let status: ObservationStatus | undefined;
+  let lastMs = 0;
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    const { name, dueMs } = next;
+    lastMs = dueMs;
+    const received = receive(status, arrival(name, dueMs / 1000), { ...OPTIONS, newNames });
+    if (received.kind === 'limited') {
+      const { afterMs } = pauseAfterLimit(received.retryAfterSeconds * 1000, dice());
+      waiting.push({ name, dueMs: dueMs + afterMs });
+      waiting.sort((x, y) => x.dueMs - y.dueMs);
+      continue;
+    }
+    status = accepted(received);
+    newNames.push(START + dueMs);
+  }
+  expect(lastMs).toBeLessThan(120_000);
+  expect(status).toMatchObject({ instanceCount: 500, unlistedCount: 450 });
 });

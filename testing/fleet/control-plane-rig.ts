@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createControlPlaneApp } from '../../control-plane/app.ts';
 import { readConfig } from '../../control-plane/config.ts';
-import { createContext } from '../../control-plane/context.ts';
+import { createContext, type ControlPlaneContext } from '../../control-plane/context.ts';
 import type { Organisation } from '../../control-plane/organisation/organisation.ts';
 import { SqlStore } from '../../control-plane/stores/sql/sql-store.ts';
 import { SqliteDatabase } from '../../control-plane/stores/sqlite/sqlite-database.ts';
 import type { Store } from '../../control-plane/stores/store.ts';
 import { listen, type Listener, type ListenOptions } from '../../runtime/http-listener.ts';
-import { silentLogger } from '../../runtime/logger.ts';
+import type { Environment } from '../../runtime/env.ts';
+import { silentLogger, type Logger } from '../../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../../runtime/metrics.ts';
 import { aHeartbeat } from './heartbeat.ts';
 import { ManualClock } from '../time/manual-clock.ts';
@@ -36,9 +37,12 @@ export interface RegisteredAgent {
   apiKey: string;
 }
 
+const KEYS: Environment = { PLATFORM_ADMIN_KEY: ADMIN_KEY, JWT_SECRET };
+
 /** A control plane with the SQLite store in this process. */
 export interface ControlPlaneRig {
-  listener: Listener;
+  readonly listener: Listener;
+  readonly context: ControlPlaneContext;
   store: Store;
   clock: ManualClock;
   metrics: Metrics;
@@ -49,10 +53,15 @@ export interface ControlPlaneRig {
   heartbeat(apiKey: string, heartbeat?: Parameters<typeof aHeartbeat>[0]): Promise<RigResponse>;
   /** Everything that the store has, as text. */
   stored(): Promise<string>;
+  /** Starts the API again, with other variables or on another store. */
+  restart(env?: Environment, store?: Store): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface ControlPlaneRigOptions {
+  pods?: ControlPlaneContext['pods'];
+  logger?: Logger;
+  isStopping?: () => boolean;
   listen?: (metrics: Metrics) => Partial<ListenOptions>;
   rateLimitSeconds?: number;
   organisation?: Organisation;
@@ -60,13 +69,6 @@ export interface ControlPlaneRigOptions {
 
 export async function startControlPlaneRig(options: ControlPlaneRigOptions = {}): Promise<ControlPlaneRig> {
   const directory = await mkdtemp(join(tmpdir(), 'control-plane-'));
-  const config = readConfig({
-    PLATFORM_ADMIN_KEY: ADMIN_KEY,
-    JWT_SECRET,
-    DATA_DIR: directory,
-    STORE: 'sqlite',
-  });
-  if (!config.ok) throw new Error(JSON.stringify(config.problems));
   const clock = new ManualClock('2026-03-01T10:00:00.000Z');
   const store = new SqlStore({
     database: new SqliteDatabase(directory),
@@ -75,23 +77,37 @@ export async function startControlPlaneRig(options: ControlPlaneRigOptions = {})
   });
   await store.start();
   const metrics = createMetrics();
-  const context = createContext({
-    config: config.config,
-    logger: silentLogger,
-    metrics,
-    store,
-    clock,
-    ...(options.organisation && { organisation: options.organisation }),
-    pods: { identify: () => Promise.resolve({ kind: 'unauthenticated', reason: 'there is no cluster' }) },
-  });
-  const handler = createControlPlaneApp(context);
-  const listener = await listen({ handler, port: 0, host: '127.0.0.1', ...options.listen?.(metrics) });
+  let context: ControlPlaneContext;
+  let listener: Listener;
+  const serve = async (env: Environment = KEYS, of: Store = store): Promise<void> => {
+    const read = readConfig({ DATA_DIR: directory, STORE: 'sqlite', ...env });
+    if (!read.ok) throw new Error(JSON.stringify(read.problems));
+    const { listen: listenOptions, rateLimitSeconds: _, ...given } = options;
+    context = createContext({
+      ...{ config: read.config, logger: silentLogger, metrics, store: of, clock },
+      pods: { identify: () => Promise.resolve({ kind: 'unauthenticated', reason: 'there is no cluster' }) },
+      ...given,
+    });
+    const handler = createControlPlaneApp(context);
+    listener = await listen({ handler, port: 0, host: '127.0.0.1', ...listenOptions?.(metrics) });
+  };
+  await serve();
   const send = (method: string, path: string, request: RigRequest = {}): Promise<RigResponse> =>
     sendTo(`http://127.0.0.1:${listener.port}${path}`, method, request);
   const admin = (method: string, path: string, body?: unknown): Promise<RigResponse> =>
     send(method, `/api/v1${path}`, { headers: { 'x-admin-key': ADMIN_KEY }, body });
   return {
-    ...{ listener, store, clock, metrics, send, admin },
+    ...{ store, clock, metrics, send, admin },
+    get listener() {
+      return listener;
+    },
+    get context() {
+      return context;
+    },
+    restart: async (env, of) => {
+      await listener.close();
+      await serve(env, of);
+    },
     register: async (agentName) =>
       (await admin('POST', '/register', { agentName, runtime: 'docker' })).body as RegisteredAgent,
     heartbeat: (apiKey, heartbeat) =>

@@ -6,12 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Heartbeat } from '../../../core/shapes/heartbeat.ts';
 import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../../../core/shapes/observation.ts';
-import { pauseAfterLimit } from '../../../push/schedule.ts';
-import { diceOf } from '../../../testing/random/dice.ts';
 import { EGRESS, EGRESS_SUMMARY } from '../../../testing/fleet/egress-report.ts';
 import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
 import { ManualClock } from '../../../testing/time/manual-clock.ts';
-import { SEED } from '../../../testing/random/seed.ts';
 import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/fleet/store-contract.ts';
 import type { AgentKey, Arrival, Store } from '../store.ts';
 import { SCHEMA_VERSION } from './migrations.ts';
@@ -258,27 +255,6 @@ describe('Many new instances', () => {
     await a.close();
     await b.close();
   });
-
-  test('all report within 120 seconds when 500 instances of one agent start at once', async () => {
-    const opened = await open();
-    await opened.register({ ...key, runtime: 'docker', manifest: null }, at(0));
-    const dice = diceOf(SEED);
-    const waiting = Array.from({ length: 500 }, (_, index) => ({ name: `i-${index}`, dueMs: index / 100 }));
-    let lastMs = 0;
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const { name, dueMs } = next;
-      lastMs = dueMs;
-      const outcome = await opened.heartbeat(arrival(name, dueMs));
-      if (outcome.kind !== 'limited') continue;
-      const { afterMs } = pauseAfterLimit(outcome.retryAfterSeconds * 1000, dice());
-      waiting.push({ name, dueMs: dueMs + afterMs });
-      waiting.sort((x, y) => x.dueMs - y.dueMs);
-    }
-    const status = (await opened.find(key, new Date(Date.parse(START) + lastMs)))?.status;
-    expect(lastMs).toBeLessThan(120_000);
-    expect(status).toMatchObject({ instanceCount: 500, unlistedCount: 450 });
-    await opened.close();
-  }, 60_000);
 });
 
 describe('The database file', () => {
