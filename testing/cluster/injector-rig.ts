@@ -1,26 +1,21 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { startControlPlane, type ControlPlane } from '../../e2e/cluster/control.ts';
-import { run } from '../../e2e/cluster/run.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { PolicyCondition } from '../../kube/canary-condition.ts';
-import { KubeClient } from '../../kube/client.ts';
-import { loadClusterAccess } from '../../kube/cluster-access.ts';
-import { expectOk } from '../../kube/objects.ts';
-import { collectionPath, objectPath, type Resource } from '../../kube/resources.ts';
+import { collectionPath, type Resource } from '../../kube/resources.ts';
 import { startOperator, type Operator } from '../../operator/start.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger, type Logger } from '../../runtime/logger.ts';
 import { readConfig as readWebhookConfig } from '../../webhook/config.ts';
 import { startWebhook, type StartOptions, type Webhook } from '../../webhook/start.ts';
 import { apiAudit, type ApiAudit } from './api-audit.ts';
-import { APPLY, clusterBinary } from '../machine/cluster-binary.ts';
+import { ApiCluster } from './api-cluster.ts';
 import { configOf } from './operator-config.ts';
 import { until } from './operator-rig.ts';
 import { render, RELEASE_NAMESPACE as SYSTEM } from './rendered-chart.ts';
 import { stopProcess } from '../machine/stop-process.ts';
-import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 const CONFIGURATION = `${ADMISSION}/mutatingwebhookconfigurations/agent-compliance`;
@@ -43,20 +38,17 @@ export interface StoredEvent {
 }
 
 /** A real API server with controllers and the chart; the webhook and the operator run in this process. */
-export class InjectorRig {
+export class InjectorRig extends ApiCluster {
   readonly audit: ApiAudit;
   readonly #scratch: string;
-  readonly #control: ControlPlane;
-  /** As an administrator. */
-  readonly #client: KubeClient;
   /** Offset of the operator's monotonic clock in milliseconds. */
   #aheadMs = 0;
   #webhook: Webhook | null = null;
   #operator: Operator | null = null;
 
   private constructor(scratch: string, audit: ApiAudit, control: ControlPlane) {
-    [this.#scratch, this.audit, this.#control] = [scratch, audit, control];
-    this.#client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+    super(control);
+    [this.#scratch, this.audit] = [scratch, audit];
   }
 
   static async open(): Promise<InjectorRig> {
@@ -71,7 +63,7 @@ export class InjectorRig {
       // A node without a kubelet, for which a DaemonSet still creates a pod.
       await rig.post('/api/v1/nodes', { metadata: { name: 'node1' } });
       await rig.post('/api/v1/namespaces', { metadata: { name: SYSTEM } });
-      await rig.kubectl([...APPLY, '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+      await rig.apply(items);
       // A policy takes about a second to become effective.
       await until('the guard', async () => (await rig.refused(optedIn('probe'))) !== null);
       return rig;
@@ -86,50 +78,20 @@ export class InjectorRig {
     await Promise.all([this.stopInjector(), this.stopOperator()]);
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await this.stop();
-    await this.#client.close();
-    await this.#control.close();
+    await super.close();
     rmSync(this.#scratch, { recursive: true, force: true });
-  }
-
-  /** Returns the output of kubectl; throws its error message. */
-  async kubectl(args: readonly string[], input = ''): Promise<string> {
-    const command = [clusterBinary('kubectl'), '--kubeconfig', this.#control.kubeconfig, ...args];
-    const { stdout, stderr, code } = await run(command, { input });
-    if (code !== 0) throw new Error(stderr);
-    return stdout;
-  }
-
-  async get<T>(path: string): Promise<T> {
-    return expectOk(await this.#client.send<T>({ method: 'GET', path }));
   }
 
   async list<T>(resource: Resource<T>, namespace: string): Promise<T[]> {
     return (await this.get<{ items: T[] }>(collectionPath(resource, namespace))).items;
   }
 
-  async post<T>(path: string, body: unknown): Promise<T> {
-    return expectOk(await this.#client.send<T>({ method: 'POST', path, body }));
-  }
-
-  async patch(path: string, body: unknown, type: 'json' | 'merge' = 'merge'): Promise<void> {
-    const contentType = `application/${type}-patch+json`;
-    expectOk(await this.#client.send({ method: 'PATCH', path, body, contentType }));
-  }
-
-  /** Creates a namespace in which pods can be created. */
-  async namespace(name: string): Promise<string> {
-    await this.post('/api/v1/namespaces', { metadata: { name } });
-    const path = `/api/v1/namespaces/${name}/serviceaccounts/default`;
-    await until('the ServiceAccount', async () => (await this.#client.send({ method: 'GET', path })).ok);
-    return name;
-  }
-
   /** The rejection message for a pod (dry run); null: accepted. */
   async refused(pod: object): Promise<string | null> {
     const path = '/api/v1/namespaces/default/pods';
-    const response = await this.#client.send({ method: 'POST', path, query: { dryRun: 'All' }, body: pod });
+    const response = await this.client.send({ method: 'POST', path, query: { dryRun: 'All' }, body: pod });
     return response.ok ? null : response.message;
   }
 
@@ -153,7 +115,7 @@ export class InjectorRig {
     env: Record<string, string> = {},
     options: StartOptions & { logger?: Logger } = {},
   ): Promise<() => Promise<void>> {
-    const KUBECONFIG = await this.#kubeconfigOf('agent-compliance-webhook');
+    const KUBECONFIG = await this.kubeconfigOf(SYSTEM, 'agent-compliance-webhook');
     const config = readWebhookConfig({ SIDECAR_IMAGE, KUBECONFIG, ...env });
     if (!config.ok) throw new Error(JSON.stringify(config.problems));
     const { logger = silentLogger, ...rest } = options;
@@ -188,7 +150,7 @@ export class InjectorRig {
     const config = configOf({
       POD_NAMESPACE: SYSTEM,
       POD_NAME: 'operator-1',
-      KUBECONFIG: await this.#kubeconfigOf('agent-compliance-operator'),
+      KUBECONFIG: await this.kubeconfigOf(SYSTEM, 'agent-compliance-operator'),
       GUARD_POLICY: 'agent-compliance-guard',
       CANARY_NAMESPACE: 'platform-canary',
       CANARY_POLICY,
@@ -255,17 +217,8 @@ export class InjectorRig {
   }
 
   #controllers(): number {
-    const folder = dirname(dirname(this.#control.kubeconfig));
+    const folder = dirname(dirname(this.control.kubeconfig));
     return Number(readFileSync(join(folder, 'kube-controller-manager.pid'), 'utf8'));
-  }
-
-  async #kubeconfigOf(account: string): Promise<string> {
-    const resource = { group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount' };
-    const path = objectPath(resource, { namespace: SYSTEM, name: account }, 'token');
-    const { status } = await this.post<{ status: { token: string } }>(path, { spec: {} });
-    const file = join(this.#scratch, account);
-    writeFileSync(file, tokenKubeconfig(this.#control.kubeconfig, status), { mode: 0o600 });
-    return file;
   }
 }
 
