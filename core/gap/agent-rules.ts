@@ -5,7 +5,7 @@ import { declaredVariables, modelCheckId, reachTargets } from '../facts/declared
 import type { Manifest } from '../manifest/manifest.ts';
 import type { Facts } from '../facts/facts.ts';
 import { cut } from '../untrusted/fields.ts';
-import { contradiction } from './contradictions.ts';
+import { CONTRADICTIONS } from './contradictions.ts';
 import type { GapRule, RuleFinding, RuleInput } from './finding.ts';
 
 /** Declared check id -> manifest path that declares it. */
@@ -15,7 +15,7 @@ const NOT_SHOWN_TEXT = "declared, not shown: the agent's check is skipped";
 const NOT_SHOWN_OR_REPORTED_TEXT = `${NOT_SHOWN_TEXT}, or not reported`;
 
 const CONTRADICTED_WHEN = {
-  [contradiction('probe').severity]: 'the agent reports it as reachable, and the sidecar cannot reach it',
+  [CONTRADICTIONS.probe.severity]: 'the agent reports it as reachable, and the sidecar cannot reach it',
 };
 
 /** Rows that need the agent's own report (agent-sdk mode). */
@@ -151,7 +151,7 @@ function contradicted(
     if (agentChecks.get(id)?.status !== 'pass' || probe?.state !== 'unreachable') return [];
     return [
       {
-        ...contradiction('probe'),
+        ...CONTRADICTIONS.probe,
         property: id,
         description: `The agent reports ${id} as reachable, and the sidecar cannot reach it: ${probe.reason}.`,
         recommendation: `Start ${id} at the declared address, correct the address in ${field}, or remove it from the manifest. Let the agent's check connect to it.`,

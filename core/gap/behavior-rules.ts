@@ -3,7 +3,7 @@ import type { PolicyRule } from '../policy/policy-rule.ts';
 import type { Severity } from '../shapes/values.ts';
 import { RESULT_INVALID } from '../policy/engine.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
-import type { GapRule, RuleFinding, RuleInput } from './finding.ts';
+import { gapRules, type RuleFinding, type RuleInput, type GapRule } from './finding.ts';
 
 /** The policy rules by denial reason. Reasons that an engine adds itself have severity low. */
 const DENIALS: ReadonlyMap<string, PolicyRule> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));
@@ -26,9 +26,8 @@ function denialTexts(): GapRule['when'] {
 }
 
 /** Rows about the behavior observed in proxied requests and the policy engine's decisions on it. */
-export const BEHAVIOR_RULES: readonly GapRule[] = [
-  {
-    property: 'guardrails.<where>.<type>',
+export const BEHAVIOR_RULES = gapRules({
+  'guardrails.<where>.<type>': {
     title: 'Declared guardrail not observed in every request',
     recommendation:
       'Run the guardrail on every request and report it in X-Platform-Guardrails-Invoked, or remove it from spec.guardrails.',
@@ -39,8 +38,7 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
     },
     find: (input) => [...findGuardrails(input, 'input'), ...findGuardrails(input, 'output')],
   },
-  {
-    property: 'guardrails.unreported',
+  'guardrails.unreported': {
     title: 'No behavioral data about guardrails',
     recommendation:
       'Report the guardrails that run in the header X-Platform-Guardrails-Invoked or as events (POST /events).',
@@ -49,8 +47,7 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
     },
     find: findUnreported,
   },
-  {
-    property: 'serving.errors',
+  'serving.errors': {
     title: 'Half of the responses are server errors',
     recommendation:
       "Fix the errors in the agent's log. `GET /audit` of the sidecar lists the failed requests.",
@@ -60,15 +57,13 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
     },
     find: findErrors,
   },
-  {
-    property: 'policy.<reason>',
+  'policy.<reason>': {
     title: 'Policy denies the observed behavior',
     recommendation: 'Change the agent so that it complies with this policy rule.',
     when: denialTexts(),
     find: findDenials,
   },
-  {
-    property: 'policy.not-loaded',
+  'policy.not-loaded': {
     title: 'Policy rules not loaded',
     recommendation: 'Generate the rules with `platform generate-policy` and load them into the engine.',
     when: {
@@ -85,7 +80,7 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
           }
         : null,
   },
-];
+});
 
 function findGuardrails({ manifest, facts }: RuleInput, where: 'input' | 'output'): RuleFinding[] {
   const { sampled, guardrailsInvoked } = facts.behavior;

@@ -1,10 +1,11 @@
 import type { Finding } from './finding.ts';
 
 /**
- * What contradicts a declaration or a report of the agent. `wire`: a call on an egress lane. `report`: a response, event, span or
+ * What contradicts a declaration or a report of the agent, with severity and level of evidence of its issue: the only place where they
+ * are decided. `wire`: a call on an egress lane. `report`: a response, event, span or
  * behavioral header of the agent itself.
  */
-const CONTRADICTIONS = {
+export const CONTRADICTIONS = {
   'tool on the wire': { severity: 'critical', evidenceLevel: 'behavioral' },
   'tool in a report': { severity: 'high', evidenceLevel: 'behavioral' },
   'model on the wire': { severity: 'high', evidenceLevel: 'behavioral' },
@@ -13,8 +14,3 @@ const CONTRADICTIONS = {
   probe: { severity: 'medium', evidenceLevel: 'probed' },
   'connection in the census': { severity: 'low', evidenceLevel: 'behavioral' },
 } as const satisfies Readonly<Record<string, Pick<Finding, 'severity' | 'evidenceLevel'>>>;
-
-/** Severity and level of evidence of the issue for a contradiction: the only place where they are decided. */
-export function contradiction<K extends keyof typeof CONTRADICTIONS>(kind: K): (typeof CONTRADICTIONS)[K] {
-  return CONTRADICTIONS[kind];
-}

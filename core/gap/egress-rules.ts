@@ -6,8 +6,8 @@ import type { MatrixKind } from '../shapes/values.ts';
 import type { MatrixRow } from '../shapes/egress.ts';
 import { times } from '../egress/times.ts';
 import type { EgressFacts } from '../facts/egress-facts.ts';
-import { contradiction } from './contradictions.ts';
-import type { GapRule, RuleFinding, RuleInput } from './finding.ts';
+import { CONTRADICTIONS } from './contradictions.ts';
+import { gapRules, type RuleFinding, type RuleInput } from './finding.ts';
 
 /** Findings of one rule; more do not change the score. */
 const MAX_FINDINGS = 100;
@@ -20,9 +20,8 @@ const USE_LANE =
 export const UNDECLARED_TOOL = 'tools.undeclared.';
 
 /** Rows about the agent's own calls and connections, as lanes, census and the agent's own reports show them. */
-export const EGRESS_GAP_RULES: readonly GapRule[] = [
-  {
-    property: `${UNDECLARED_TOOL}<name>`,
+export const EGRESS_GAP_RULES = gapRules({
+  [`${UNDECLARED_TOOL}<name>`]: {
     title: 'Undeclared tool observed or reported',
     recommendation: 'Declare the tool in spec.tools or spec.egress.tools, or remove it from the agent.',
     when: {
@@ -36,7 +35,7 @@ export const EGRESS_GAP_RULES: readonly GapRule[] = [
         if (!isOnWire && hasUnknownTools(input)) return [];
         const seen = isOnWire ? usesOf(input, name) : 'reported by the agent';
         return {
-          ...contradiction(isOnWire ? 'tool on the wire' : 'tool in a report'),
+          ...CONTRADICTIONS[isOnWire ? 'tool on the wire' : 'tool in a report'],
           property: `${UNDECLARED_TOOL}${name}`,
           description: isOnWire
             ? `The egress lanes observed the tool ${name}, which the manifest does not declare: ${seen}.`
@@ -49,8 +48,7 @@ export const EGRESS_GAP_RULES: readonly GapRule[] = [
         };
       }),
   },
-  {
-    property: 'model.undeclared.<id>',
+  'model.undeclared.<id>': {
     title: 'Undeclared model observed or reported',
     recommendation:
       'Declare the model in spec.model, its fallback or spec.egress.models, or let the agent call the declared model.',
@@ -63,7 +61,7 @@ export const EGRESS_GAP_RULES: readonly GapRule[] = [
         const calls = times(input.facts.egress?.models.get(name) ?? 0);
         const { id } = input.manifest.spec.model;
         return {
-          ...contradiction(isOnWire ? 'model on the wire' : 'model in a report'),
+          ...CONTRADICTIONS[isOnWire ? 'model on the wire' : 'model in a report'],
           property: `model.undeclared.${name}`,
           description: isOnWire
             ? `The egress lanes observed calls of the model ${name}, which the manifest does not declare: requested ${calls}.`
@@ -76,8 +74,7 @@ export const EGRESS_GAP_RULES: readonly GapRule[] = [
         };
       }),
   },
-  {
-    property: 'tokens.misreported',
+  'tokens.misreported': {
     title: 'Reported tokens differ from observed tokens',
     recommendation: 'Report the usage that the vendor returns, for every call of the agent.',
     when: {
@@ -86,8 +83,7 @@ export const EGRESS_GAP_RULES: readonly GapRule[] = [
     },
     find: findMisreported,
   },
-  {
-    property: 'egress.unseen',
+  'egress.unseen': {
     title: 'Connections that nothing explains',
     recommendation: 'Declare the hosts in spec.egress.hosts, or send the calls through an egress lane.',
     when: {
@@ -95,8 +91,7 @@ export const EGRESS_GAP_RULES: readonly GapRule[] = [
     },
     find: findUnseen,
   },
-  {
-    property: 'egress.lane-unused.<lane>',
+  'egress.lane-unused.<lane>': {
     title: 'Model calls that do not pass their egress lane',
     recommendation: 'Let the client read the base URL of the lane, or remove the lane.',
     when: {
@@ -105,7 +100,7 @@ export const EGRESS_GAP_RULES: readonly GapRule[] = [
     },
     find: findUnusedLanes,
   },
-];
+});
 
 /** What lanes observed or the agent reports, and the manifest does not declare. */
 function undeclared({ manifest, facts }: RuleInput, kind: MatrixKind): MatrixRow[] {
@@ -162,7 +157,7 @@ function findMisreported({ manifest, facts }: RuleInput): RuleFinding | null {
   const reported = tokensText(egress.reportedTokens);
   const observed = tokensText(egress.tokens);
   return {
-    ...contradiction('tokens'),
+    ...CONTRADICTIONS.tokens,
     description: `The agent reports ${reported}, and the egress lanes observed ${observed} in the same requests.`,
     field: 'spec.model',
     declared: 'the usage of the vendor',
@@ -210,7 +205,7 @@ function findUnseen({ facts }: RuleInput): RuleFinding | null {
   const more = unseen.length - named.length;
   const observed = `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   return {
-    ...contradiction('connection in the census'),
+    ...CONTRADICTIONS['connection in the census'],
     description: `The agent has connections that no lane, no declared host and no socket of the sidecar explains: ${observed}.`,
     ...(unseen.some(({ lanes }) => lanes !== undefined) && { recommendation: USE_LANE }),
     field: 'spec.egress.hosts',

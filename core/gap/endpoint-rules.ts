@@ -2,12 +2,11 @@ import { DEFAULT_PATHS } from '../manifest/manifest.ts';
 import { MAX_NAME_LENGTH } from '../untrusted/reported-name.ts';
 import { AGENT_CARD_PATH, type EndpointResult, type Facts } from '../facts/facts.ts';
 import { cut } from '../untrusted/fields.ts';
-import type { GapRule, RuleFinding } from './finding.ts';
+import { gapRules, type RuleFinding } from './finding.ts';
 
 /** Rows about the endpoints that every agent should serve on its own port. */
-export const ENDPOINT_RULES: readonly GapRule[] = [
-  {
-    property: 'healthcheckable',
+export const ENDPOINT_RULES = gapRules({
+  healthcheckable: {
     title: 'Health endpoint does not respond',
     recommendation:
       "Return a 2xx status for GET `spec.api.healthEndpoint` (default `/health`) on the agent's port while the agent can serve requests.",
@@ -24,8 +23,7 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
       });
     },
   },
-  {
-    property: 'discoverable',
+  discoverable: {
     title: 'Capabilities are not served',
     recommendation: `Return a 2xx status and the agent's tools as JSON for GET \`spec.api.capabilitiesEndpoint\` (default \`/capabilities\`), or serve an A2A agent card at ${AGENT_CARD_PATH}.`,
     when: {
@@ -47,8 +45,7 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
       return isHtml === true ? { ...finding, observed: 'HTML page' } : finding;
     },
   },
-  {
-    property: 'discoverable.<tool>',
+  'discoverable.<tool>': {
     title: 'Declared tool is not listed',
     recommendation: "List the tool in the agent's capabilities or agent card, or remove it from spec.tools.",
     when: {
@@ -71,7 +68,7 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
       );
     },
   },
-];
+});
 
 /** The list of tools that counts, and its path; null: the agent serves no list. */
 function listOf({ capabilities, agentCard }: Facts): { path: string; tools: readonly string[] } | null {

@@ -38,5 +38,9 @@ export interface GapRule {
   find(input: RuleInput): readonly RuleFinding[] | RuleFinding | null;
 }
 
+/** Rows from a table by their properties. */
+export const gapRules = (rules: Readonly<Record<string, Omit<GapRule, 'property'>>>): readonly GapRule[] =>
+  Object.entries(rules).map(([property, rule]) => ({ property, ...rule }));
+
 /** Points per issue; the score is 100 minus their sum, at least 0. */
 export const POINTS: Readonly<Record<Severity, number>> = { critical: 30, high: 20, medium: 10, low: 5 };

@@ -1,14 +1,13 @@
 import { hasExpired } from '../evidence/proof-expiry.ts';
-import type { GapRule } from './finding.ts';
+import { gapRules } from './finding.ts';
 
 /** The only gap property that a proof of the agent removes, and the rule of that proof. */
 export const EVALUATED = 'evaluated';
 export const EVALUATED_PROOF = 'EVAL-01';
 
 /** Rows about the manifest itself. */
-export const MANIFEST_RULES: readonly GapRule[] = [
-  {
-    property: 'manifest.invalid',
+export const MANIFEST_RULES = gapRules({
+  'manifest.invalid': {
     title: 'The manifest file is invalid',
     recommendation: 'Fix the manifest. `platform validate` lists every problem with its line.',
     when: { high: 'the changed manifest file is not valid; the previous valid version stays in effect' },
@@ -24,8 +23,7 @@ export const MANIFEST_RULES: readonly GapRule[] = [
             evidenceLevel: 'declared',
           },
   },
-  {
-    property: 'auditable',
+  auditable: {
     title: 'No guardrails declared',
     recommendation:
       'Declare the guardrails of the agent in spec.guardrails.input and spec.guardrails.output.',
@@ -42,8 +40,7 @@ export const MANIFEST_RULES: readonly GapRule[] = [
       };
     },
   },
-  {
-    property: EVALUATED,
+  [EVALUATED]: {
     title: 'Evaluation not proved',
     recommendation:
       'Run a dataset against the agent and submit the result as a proof of EVAL-01 (POST /proof/rule/EVAL-01).',
@@ -64,8 +61,7 @@ export const MANIFEST_RULES: readonly GapRule[] = [
       };
     },
   },
-  {
-    property: 'agent.name-mismatch',
+  'agent.name-mismatch': {
     title: 'Agent name differs from the manifest',
     recommendation: 'Set metadata.name and the annotation platform.io/agent-name to the same value.',
     when: { low: 'the agent name of the pod differs from `metadata.name`' },
@@ -82,4 +78,4 @@ export const MANIFEST_RULES: readonly GapRule[] = [
       };
     },
   },
-];
+});

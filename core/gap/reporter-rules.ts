@@ -1,13 +1,12 @@
 import { invalidReportText } from '../health/parse-agent-report.ts';
-import type { GapRule } from './finding.ts';
+import { gapRules } from './finding.ts';
 
 /** The gap property for an invalid report of the agent. */
 export const REPORTER_INVALID = 'reporter.invalid';
 
 /** The row for an invalid report of the agent. The contents of an invalid report are ignored. */
-export const REPORTER_RULES: readonly GapRule[] = [
-  {
-    property: REPORTER_INVALID,
+export const REPORTER_RULES = gapRules({
+  [REPORTER_INVALID]: {
     title: 'Health report of the agent is invalid',
     recommendation:
       "Return the HealthReport of the product's reporter, configured with this manifest, and keep the clocks in sync.",
@@ -26,4 +25,4 @@ export const REPORTER_RULES: readonly GapRule[] = [
       };
     },
   },
-];
+});

@@ -1,14 +1,13 @@
 import { cut } from '../untrusted/fields.ts';
 import type { Facts } from '../facts/facts.ts';
 import { check } from '../health/check.ts';
-import type { ReportSource } from '../shapes/values.ts';
+import { SEVERITIES, type ReportSource } from '../shapes/values.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { AGENT_RULES } from './agent-rules.ts';
 import { BEHAVIOR_RULES } from './behavior-rules.ts';
 import { EGRESS_GAP_RULES } from './egress-rules.ts';
 import { ENDPOINT_RULES } from './endpoint-rules.ts';
 import { type Finding, type GapRule, type RuleInput } from './finding.ts';
-import { SEVERITIES } from '../shapes/values.ts';
 import { MANIFEST_RULES } from './manifest-rules.ts';
 import { REPORTER_RULES } from './reporter-rules.ts';
 

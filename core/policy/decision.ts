@@ -1,6 +1,5 @@
-import type { Outcome } from '../shapes/values.ts';
+import type { Outcome, PolicyMode } from '../shapes/values.ts';
 import type { PolicyResult } from './engine.ts';
-import type { PolicyMode } from '../shapes/values.ts';
 
 /** The policy decision on one response. */
 export interface Decision {

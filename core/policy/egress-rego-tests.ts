@@ -1,6 +1,14 @@
 import type { EgressReason } from './policy-rule.ts';
 import type { RegoTests } from './rego-tests.ts';
 
+/** The limit is the same for requests and for calls. `data`: where the rule finds its limit. */
+export const costLimitTests = (data: string): RegoTests => ({
+  at_the_limit: { input: '{"cost_today_usd": 2.5}', config: '{"maxDailyUSD": 2.5}' },
+  not_below: { input: '{"cost_today_usd": 2.49}', config: '{"maxDailyUSD": 2.5}' },
+  not_when_unknown: { input: '{}', config: '{"maxDailyUSD": 2.5}' },
+  as_declared: { input: `{"cost_today_usd": ${data}.maxDailyUSD}` },
+});
+
 /** By rule and name, like the tests of the other rules. `config` replaces the data of the egress rules. */
 export const EGRESS_TESTS: Readonly<Record<EgressReason, RegoTests>> = {
   daily_token_limit_exceeded: {
@@ -57,12 +65,7 @@ export const EGRESS_TESTS: Readonly<Record<EgressReason, RegoTests>> = {
     not_without_a_model: { input: '{}', config: '{"models": []}' },
     as_declared: { input: '{"model_names": []}' },
   },
-  monthly_cost_limit_exceeded: {
-    at_the_limit: { input: '{"cost_today_usd": 2.5}', config: '{"maxDailyUSD": 2.5}' },
-    not_below: { input: '{"cost_today_usd": 2.49}', config: '{"maxDailyUSD": 2.5}' },
-    not_when_unknown: { input: '{}', config: '{"maxDailyUSD": 2.5}' },
-    as_declared: { input: '{"cost_today_usd": policy.egress.maxDailyUSD}' },
-  },
+  monthly_cost_limit_exceeded: costLimitTests('policy.egress'),
   tool_arguments_invalid: {
     when_invalid: {
       input: '{"invalid_arguments": ["look", "pay"]}',

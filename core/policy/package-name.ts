@@ -22,16 +22,11 @@ export function packageOf(agentName: string): string {
     : `platform.agent[${JSON.stringify(segment)}]`;
 }
 
+const rulePathOf = (agentName: string, rule: string): string =>
+  `/v1/data/platform/agent/${encodeURIComponent(packageSegmentOf(agentName))}/${rule}`;
+
 /** Path of the agent's denials in the data API of the policy engine, for POST requests. */
-export function denyPathOf(agentName: string): string {
-  return rulePathOf(agentName, 'deny');
-}
+export const denyPathOf = (agentName: string): string => rulePathOf(agentName, 'deny');
 
 /** The same for calls on the egress lanes. */
-export function egressPathOf(agentName: string): string {
-  return rulePathOf(agentName, 'deny_egress');
-}
-
-function rulePathOf(agentName: string, rule: string): string {
-  return `/v1/data/platform/agent/${encodeURIComponent(packageSegmentOf(agentName))}/${rule}`;
-}
+export const egressPathOf = (agentName: string): string => rulePathOf(agentName, 'deny_egress');

@@ -102,11 +102,7 @@ function writeTtlIn(
 }
 
 /** JSON has no infinity. It would become null, and null is below every limit. */
-function finite(value: number): number {
-  return Math.min(value, Number.MAX_VALUE);
-}
+const finite = (value: number): number => Math.min(value, Number.MAX_VALUE);
 
 /** Another engine reads a lone surrogate as the replacement character, which would change string comparisons. */
-function wellFormed(text: string): string {
-  return text.toWellFormed();
-}
+const wellFormed = (text: string): string => text.toWellFormed();

@@ -28,14 +28,11 @@ export function policyOf(manifest: Manifest): Policy {
 }
 
 /** The rules that the manifest declares, sorted by reason. */
-export function rulesOf(manifest: Manifest): BoundRule[] {
-  return boundRules(POLICY_RULES, manifest);
-}
+export const rulesOf = (manifest: Manifest): BoundRule[] => boundRules(POLICY_RULES, manifest);
 
 /** The rules for calls on the egress lanes, sorted by reason. */
-export function egressRulesOf(manifest: Manifest): BoundRule<EgressReason>[] {
-  return boundRules(EGRESS_RULES, manifest);
-}
+export const egressRulesOf = (manifest: Manifest): BoundRule<EgressReason>[] =>
+  boundRules(EGRESS_RULES, manifest);
 
 function boundRules<Reason extends string>(
   rules: readonly PolicyRule<Reason>[],

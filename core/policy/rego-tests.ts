@@ -1,4 +1,4 @@
-import { EGRESS_TESTS } from './egress-rego-tests.ts';
+import { costLimitTests, EGRESS_TESTS } from './egress-rego-tests.ts';
 import type { DenialReason, EgressReason } from './policy-rule.ts';
 
 interface RegoTest {
@@ -46,12 +46,7 @@ const TESTS: Readonly<Record<DenialReason, RegoTests>> = {
     not_when_unknown: { input: '{}', config: '{"ttlSeconds": 3600}' },
     as_declared: { input: '{"memory_write": {"ttl_seconds": -1}}' },
   },
-  monthly_cost_limit_exceeded: {
-    at_the_limit: { input: '{"cost_today_usd": 2.5}', config: '{"maxDailyUSD": 2.5}' },
-    not_below: { input: '{"cost_today_usd": 2.49}', config: '{"maxDailyUSD": 2.5}' },
-    not_when_unknown: { input: '{}', config: '{"maxDailyUSD": 2.5}' },
-    as_declared: { input: '{"cost_today_usd": policy.config.maxDailyUSD}' },
-  },
+  monthly_cost_limit_exceeded: costLimitTests('policy.config'),
   pii_detector_not_invoked: {
     when_unknown: { input: '{"request_type": "llm_call"}' },
     among_others: { input: '{"request_type": "llm_call", "guardrails_invoked": ["custom"]}' },
@@ -79,14 +74,10 @@ const RULES: RuleSet = { denials: 'policy.deny', data: 'policy.config', prefix: 
 const EGRESS: RuleSet = { denials: 'policy.deny_egress', data: 'policy.egress', prefix: 'test_egress' };
 
 /** The tests of a rule in Rego, formatted like `opa fmt`; the same text for every manifest. `policy`: the package under test. */
-export function regoTestsOf(reason: DenialReason): string {
-  return textOf(RULES, reason, TESTS[reason]);
-}
+export const regoTestsOf = (reason: DenialReason): string => textOf(RULES, reason, TESTS[reason]);
 
 /** The same for a rule about calls on the egress lanes. */
-export function egressTestsOf(reason: EgressReason): string {
-  return textOf(EGRESS, reason, EGRESS_TESTS[reason]);
-}
+export const egressTestsOf = (reason: EgressReason): string => textOf(EGRESS, reason, EGRESS_TESTS[reason]);
 
 function textOf(set: RuleSet, reason: string, tests: RegoTests): string {
   return Object.entries(tests)
