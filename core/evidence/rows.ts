@@ -1,7 +1,7 @@
 import { modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Guardrail, Manifest } from '../manifest/manifest.ts';
 import { tokenPriceOf } from '../manifest/token-price.ts';
-import type { EvidenceTier, ItemKind } from '../shapes/values.ts';
+import { ITEM_KINDS, type EvidenceTier, type ItemKind } from '../shapes/values.ts';
 import { modelSubject, sightingKey, TOKENS, type SightingSource } from '../facts/sightings.ts';
 
 type SeenTier = 'probed' | 'observed' | 'reported';
@@ -34,9 +34,8 @@ const CHECK = 'check reported by the agent';
 const FAILED_PROBE = "the sidecar's last probe of the address failed";
 
 /** The evidence table, one row per kind of item. */
-export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
-  {
-    kind: 'model',
+const ROWS: Readonly<Record<ItemKind, Omit<EvidenceRow, 'kind'>>> = {
+  model: {
     declaredAt: '`spec.model.id`',
     shownBy: {
       observed: 'usage with this model id in a response, or call of it on an egress lane',
@@ -51,8 +50,7 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
       return [{ name: model.id, keys: { observed, reported } }];
     },
   },
-  {
-    kind: 'tool',
+  tool: {
     declaredAt: '`spec.tools[].name`',
     shownBy: {
       observed: 'call or result of the tool on an egress lane',
@@ -69,8 +67,7 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
         rules: ['SEC-LLM-07'],
       })),
   },
-  {
-    kind: 'guardrail',
+  guardrail: {
     declaredAt: '`spec.guardrails.input[].type` and `output[].type`, as `input.<type>` and `output.<type>`',
     shownBy: {
       proved:
@@ -82,29 +79,25 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
       ...(guardrails?.output ?? []).map((each) => guardrailItem('output', each)),
     ],
   },
-  {
-    kind: 'service',
+  service: {
     declaredAt: '`spec.requires.services[]`',
     shownBy: { probed: PROBE, reported: CHECK },
     contradictedBy: FAILED_PROBE,
     items: (manifest) => reachItems(manifest, 'service'),
   },
-  {
-    kind: 'memory',
+  memory: {
     declaredAt: '`spec.memory`: `backend`, `shortTerm`, `longTerm`, `vector`',
     shownBy: { probed: PROBE, reported: `${CHECK}, or \`memory\` event with this backend` },
     contradictedBy: FAILED_PROBE,
     items: (manifest) => reachItems(manifest, 'memory').map((item) => withBackend(manifest, item)),
   },
-  {
-    kind: 'mcp',
+  mcp: {
     declaredAt: '`spec.mcp.servers[].name`',
     shownBy: { probed: PROBE, observed: 'response of the server on its egress lane', reported: CHECK },
     contradictedBy: FAILED_PROBE,
     items: (manifest) => reachItems(manifest, 'mcp').map(withLane),
   },
-  {
-    kind: 'budget',
+  budget: {
     declaredAt: '`spec.model.costControls.maxTokensPerDay` and `maxMonthlyUSD`',
     shownBy: {
       observed:
@@ -115,8 +108,7 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
     },
     items: budgetItems,
   },
-  {
-    kind: 'evaluation',
+  evaluation: {
     declaredAt: '`spec.evaluation.datasets`, one item for all of them',
     shownBy: { proved: 'proof of EVAL-01' },
     items: ({ spec }) =>
@@ -124,7 +116,9 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
         ? []
         : [{ name: 'datasets', keys: {}, rules: ['EVAL-01'] }],
   },
-];
+};
+
+export const EVIDENCE_ROWS: readonly EvidenceRow[] = ITEM_KINDS.map((kind) => ({ kind, ...ROWS[kind] }));
 
 function guardrailItem(where: 'input' | 'output', { type }: Guardrail): DeclaredItem {
   return {

@@ -6,7 +6,7 @@ import type { Manifest } from '../manifest/manifest.ts';
 import type { ReadyReport } from '../shapes/sidecar-reports.ts';
 import type { ReportSource } from '../shapes/values.ts';
 import type { HealthReport, HealthStatus, Check } from '../shapes/health.ts';
-import { ownChecks, reachOutcome } from './own-checks.ts';
+import { checkOf, fail, ownChecks, reachOutcome } from './own-checks.ts';
 import { invalidReportText } from './parse-agent-report.ts';
 import { healthStatusOf, severityOf, summaryOf } from './summarize.ts';
 
@@ -17,12 +17,8 @@ import { healthStatusOf, severityOf, summaryOf } from './summarize.ts';
 export function check(manifest: Manifest, facts: Facts): HealthReport {
   const critical = criticalServiceIds(manifest);
   const checks = facts.agentReport === null ? ownChecks(manifest, facts) : agentChecks(facts.agentReport);
-  const rated = [...uniqueById(checks), ...upstreamCheck(facts.upstream), ...servingCheck(facts)].map(
-    (each) => ({
-      ...each,
-      severity: severityOf(each, critical),
-    }),
-  );
+  const all = [...uniqueById(checks), ...upstreamCheck(facts.upstream), ...servingCheck(facts)];
+  const rated = all.map((each) => ({ ...each, severity: severityOf(each, critical) }));
   return {
     agentName: manifest.metadata.name,
     timestamp: facts.at.toISOString(),
@@ -69,27 +65,12 @@ function uniqueById(checks: readonly Check[]): Check[] {
 function upstreamCheck(upstream: Reach | null): Check[] {
   if (upstream === null) return [];
   const remediation = "Check that the agent's process is running and listening on the port in UPSTREAM_URL.";
-  return [
-    {
-      id: 'agent:upstream',
-      category: 'service',
-      severity: 'warning',
-      ...reachOutcome(upstream, remediation),
-    },
-  ];
+  return [checkOf('agent:upstream', reachOutcome(upstream, remediation))];
 }
 
 /** Only if it fails: without enough requests nothing is known, and other reports stay as they are. */
 function servingCheck({ behavior: { serving } }: Facts): Check[] {
   if (!isFailing(serving)) return [];
-  return [
-    {
-      id: 'agent:serving',
-      category: 'service',
-      severity: 'warning',
-      status: 'fail',
-      message: `${serving.failed} of the last ${serving.responses} responses of the agent have a 5xx status`,
-      remediation: "Fix the errors in the agent's log.",
-    },
-  ];
+  const message = `${serving.failed} of the last ${serving.responses} responses of the agent have a 5xx status`;
+  return [checkOf('agent:serving', fail(message, "Fix the errors in the agent's log."))];
 }

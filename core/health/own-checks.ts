@@ -20,7 +20,8 @@ export function ownChecks(manifest: Manifest, facts: Facts): Check[] {
   ];
 }
 
-function checkOf(id: string, outcome: Outcome): Check {
+/** A check whose severity is set later. */
+export function checkOf(id: string, outcome: Outcome): Check {
   return { id, category: categoryOf(id) ?? 'service', severity: 'info', ...outcome };
 }
 
@@ -65,7 +66,7 @@ function secretOutcome(name: string, secrets: SecretFacts): Outcome {
   );
 }
 
-function fail(message: string, remediation: string): Outcome {
+export function fail(message: string, remediation: string): Outcome {
   return { status: 'fail', message, remediation };
 }
 
