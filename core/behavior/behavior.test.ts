@@ -4,9 +4,8 @@ import { heldBytes } from '../../testing/http/held-bytes.ts';
 import fc from '../../testing/random/properties.ts';
 import { applyEvents } from './apply-events.ts';
 import type { AuditEntry, Behavior } from '../shapes/audit-entry.ts';
-import type { BehavioralEvent } from '../shapes/events.ts';
+import { parseEventBatch, type BehavioralEvent } from '../shapes/events.ts';
 import { hasBehavior, parseBehaviorHeaders } from './parse-behavior-headers.ts';
-import { parseEventBatch } from '../shapes/events.ts';
 import { isFailing, servingOf, summarizeBehavior } from './summarize-behavior.ts';
 
 describe('behavioral headers', () => {

@@ -1,7 +1,6 @@
 import type { ReportedCalls } from './egress-facts.ts';
-import { REQUESTED_MODEL } from '../shapes/hidden-members.ts';
+import { REQUESTED_MODEL, REQUESTED_ID } from '../shapes/hidden-members.ts';
 import type { UsageWindow } from '../shapes/usage.ts';
-import { REQUESTED_ID } from '../shapes/hidden-members.ts';
 import type { AuditEntry } from '../shapes/audit-entry.ts';
 import { reportedCallsOf } from '../behavior/entry-usage.ts';
 

@@ -8,8 +8,7 @@ import { parsePath } from './position.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { RELATED_FORMATS } from './related-formats.ts';
 import { quoted } from './wording.ts';
-import { keyOffsetAt, nodeAt, readYamlTree, valueOffsetAt } from './yaml-tree.ts';
-import type { Located, Place } from './yaml-tree.ts';
+import { keyOffsetAt, nodeAt, readYamlTree, valueOffsetAt, type Located, type Place } from './yaml-tree.ts';
 
 /** Maximum size in bytes of UTF-8, the size limit of a ConfigMap. */
 export const MAX_MANIFEST_BYTES = 1024 * 1024;

@@ -1,17 +1,6 @@
 import { PACKS } from '../shapes/values.ts';
-import {
-  FORMATS,
-  exactlyOne,
-  filled,
-  flag,
-  formatted,
-  identifier,
-  integer,
-  list,
-  map,
-  number,
-} from './schema-node.ts';
-import { object, restricted, secret, text, word } from './schema-node.ts';
+import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
+import { exactlyOne, object, restricted, secret, text, word } from './schema-node.ts';
 
 /** Schema of the agent's operation: requirements, guardrails, evaluation, observability, compliance, API, subagents, approval. */
 

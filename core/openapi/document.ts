@@ -1,6 +1,5 @@
 import type { Operation, OperationParameter, OperationResponse } from './operation.ts';
-import type { JsonSchema } from '../untrusted/json-schema.ts';
-import { ref, TEXT } from '../untrusted/json-schema.ts';
+import { ref, TEXT, type JsonSchema } from '../untrusted/json-schema.ts';
 
 /** A row of a route table, as far as the document describes it. */
 export interface DocumentedRoute {

@@ -31,28 +31,16 @@ export function evidenceOf(span: OtlpSpan): SpanEvidence | null {
   switch (kind) {
     case 'model':
       return { ...none, subject: kind, callId: textAt(span, 'callId'), ...modelCallOf(span) };
-    case 'tool': {
-      const name = textAt(span, 'toolName') ?? nameOf(span);
-      if (name === null) return null;
-      const event: BehavioralEvent = {
-        type: 'tool',
-        name,
-        success: !hasFailed(span),
-        ...latencyOf(span),
-        source: 'span',
-      };
-      return { ...none, subject: `tool ${name}`, event, callId: textAt(span, 'callId') };
-    }
+    case 'tool':
     case 'guardrail': {
-      const name = textAt(span, 'guardrailName') ?? nameOf(span);
+      const name = textAt(span, `${kind}Name`) ?? nameOf(span);
       if (name === null) return null;
-      const event: BehavioralEvent = {
-        type: 'guardrail',
-        guardrailType: name,
-        invoked: true,
-        source: 'span',
-      };
-      return { ...none, subject: `guardrail ${name}`, event };
+      const event: BehavioralEvent =
+        kind === 'tool'
+          ? { type: kind, name, success: !hasFailed(span), ...latencyOf(span), source: 'span' }
+          : { type: kind, guardrailType: name, invoked: true, source: 'span' };
+      const callId = kind === 'tool' ? textAt(span, 'callId') : null;
+      return { ...none, subject: `${kind} ${name}`, event, callId };
     }
     default:
       return { ...none, subject: kind, event: null, agentName: textAt(span, 'agentName') ?? nameOf(span) };

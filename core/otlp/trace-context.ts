@@ -1,4 +1,5 @@
 import { detached } from '../untrusted/fields.ts';
+import { isNullId } from './span.ts';
 
 /** The ids of a `traceparent` header (W3C Trace Context). */
 export interface TraceContext {
@@ -10,14 +11,12 @@ export interface TraceContext {
 
 /** The fields of version 00; a later version may append more fields after a dash. */
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(-.*)?$/;
-const NULL_TRACE = '0'.repeat(32);
-const NULL_SPAN = '0'.repeat(16);
 
 /** Reads a `traceparent` header. null: it is not valid. The ids do not keep the header in memory, which can have 16 KiB. */
 export function parseTraceparent(value: string): TraceContext | null {
   const [, version, traceId = '', parentId = '', more] = TRACEPARENT.exec(value) ?? [];
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return null;
-  if (traceId === NULL_TRACE || parentId === NULL_SPAN) return null;
+  if (isNullId(traceId) || isNullId(parentId)) return null;
   return { traceId: detached(traceId), parentId: detached(parentId) };
 }
 

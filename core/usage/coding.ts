@@ -1,5 +1,6 @@
 /** Supported content codings. A body with another coding, or with several codings, is not read. */
-export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd';
+const CODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const;
+export type Coding = (typeof CODINGS)[number];
 
 /**
  * Decodes a copy of a body or of its start. `too-large`: the result would exceed `maxBytes`; null: the body does not have
@@ -7,18 +8,9 @@ export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd';
  */
 export type Decode = (coding: Coding, body: Uint8Array, maxBytes: number) => Uint8Array | 'too-large' | null;
 
-const CODINGS: ReadonlyMap<string, Coding | null> = new Map([
-  ['', null],
-  ['identity', null],
-  ['gzip', 'gzip'],
-  ['x-gzip', 'gzip'],
-  ['deflate', 'deflate'],
-  ['br', 'br'],
-  ['zstd', 'zstd'],
-]);
-
 /** The coding in a `Content-Encoding` header. null: the body is not encoded; `unknown`: it cannot be decoded. */
 export function codingOf(header: string | undefined): Coding | 'unknown' | null {
-  const coding = CODINGS.get(header?.trim().toLowerCase() ?? '');
-  return coding === undefined ? 'unknown' : coding;
+  const name = header?.trim().toLowerCase() ?? '';
+  if (name === '' || name === 'identity') return null;
+  return CODINGS.find((coding) => coding === (name === 'x-gzip' ? 'gzip' : name)) ?? 'unknown';
 }

@@ -1,8 +1,7 @@
 import { addTokens, NO_TOKENS } from './token-counts.ts';
-import type { TokenCounts } from '../shapes/request-usage.ts';
+import type { TokenCounts, ModelCall } from '../shapes/request-usage.ts';
 import type { ModelPrice } from '../manifest/manifest.ts';
 import { costOf } from './cost.ts';
-import type { ModelCall } from '../shapes/request-usage.ts';
 import type { UsageTotals } from '../shapes/usage.ts';
 
 /** Token usage of one instance on one UTC day. */

@@ -1,9 +1,8 @@
 import { addTokens } from './token-counts.ts';
-import type { TokenCounts } from '../shapes/request-usage.ts';
+import type { TokenCounts, ResponseUsage, ModelCall, RequestUsage } from '../shapes/request-usage.ts';
 import { findUsage, type FoundCall } from './usage-in-json.ts';
 import { EVERY_RESPONSE, type UsageScope } from './usage-scope.ts';
 import { REQUESTED_MODEL } from '../shapes/hidden-members.ts';
-import type { ResponseUsage, ModelCall, RequestUsage } from '../shapes/request-usage.ts';
 import type { ParsedUsage, ReadCall } from './usage.ts';
 
 /** Maximum calls of one response that are kept by id. Further calls are handled like usage without an id: the largest counts. */
