@@ -20,7 +20,12 @@ export function exploreOf(
   const found = health.checks.find((check) => check.id === modelCheckId(model));
   return {
     source,
-    model: { provider: model.provider, id: model.id, reachable: passed(found), latencyMs: latencyOf(found) },
+    model: {
+      provider: model.provider,
+      id: model.id,
+      reachable: passed(found),
+      latencyMs: found?.latencyMs ?? null,
+    },
     tools: toolsOf(manifest, health.checks),
     memory: {
       backend:
@@ -73,10 +78,6 @@ function passed(check: Check | undefined): boolean | null {
   return check === undefined || check.status === 'skip' ? null : check.status === 'pass';
 }
 
-function latencyOf(check: Check | undefined): number | null {
-  return check?.latencyMs ?? null;
-}
-
 /** false if any check failed; null if any check is unknown or there is none. */
 function passedTogether(checks: readonly Check[]): boolean | null {
   const results = checks.map(passed);
@@ -105,7 +106,7 @@ function partsOf(kind: CheckCategory, manifest: Manifest, checks: readonly Check
     .map((id) => ({
       name: nameOf(id),
       reachable: passed(found.get(id)),
-      latencyMs: latencyOf(found.get(id)),
+      latencyMs: found.get(id)?.latencyMs ?? null,
     }));
 }
 

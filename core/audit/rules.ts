@@ -22,6 +22,4 @@ export const RULES: readonly Rule[] = PACKS.flatMap((pack) =>
 /** All rule ids; every rule may have a proof. */
 export const RULE_IDS: readonly string[] = RULES.map((rule) => rule.id);
 
-export function isRuleId(id: string): boolean {
-  return RULE_IDS.includes(id);
-}
+export const isRuleId = (id: string): boolean => RULE_IDS.includes(id);

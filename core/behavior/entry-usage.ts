@@ -14,10 +14,7 @@ type Origin = 'wire' | 'events' | 'spans' | 'lanes';
  * Calls of an entry: read from its response, reported by its `model` events, reported by spans, or seen on egress lanes, whichever
  * total is the largest; never a sum of them.
  */
-export function callsOf(entry: AuditEntry): readonly ModelCall[] {
-  const { calls } = sourceOf(entry);
-  return calls;
-}
+export const callsOf = (entry: AuditEntry): readonly ModelCall[] => sourceOf(entry).calls;
 
 /** Number of calls of an entry whose usage is unknown. */
 export function callsWithoutUsageOf(entry: AuditEntry): number {

@@ -1,9 +1,7 @@
 import type { EvidenceItem, EvidenceReport } from '../shapes/evidence.ts';
 
 /** The item in a message: `guardrail input.pii-detector`. */
-export function itemText({ kind, name }: Pick<EvidenceItem, 'kind' | 'name'>): string {
-  return `${kind} ${name}`;
-}
+export const itemText = ({ kind, name }: Pick<EvidenceItem, 'kind' | 'name'>): string => `${kind} ${name}`;
 
 /** Default for the lowest evidence that counts as compliant, in percent of the declared items. */
 export const DEFAULT_COMPLIANT_EVIDENCE = 50;

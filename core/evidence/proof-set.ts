@@ -90,9 +90,7 @@ export function isInSync(set: Pick<ProofSet, 'revision' | 'proofs'>, sent: SentP
 }
 
 /** False for a record without origin: an admin may have written it, so a heartbeat must not change it. */
-function isLocal({ origin }: { origin?: ProofOrigin }): boolean {
-  return origin === 'local';
-}
+const isLocal = ({ origin }: { origin?: ProofOrigin }): boolean => origin === 'local';
 
 /** Limits `verifiedAt` to `at`. A time in the future would win against every later write. */
 function notAfter(record: ProofRecord, at: Date): ProofRecord {

@@ -5,9 +5,7 @@ const LONGEST = 60;
 const PASSWORD_IN_URL = /:[^:@/\s]+@/;
 
 /** Whether the text seems to contain the password of a connection URL. */
-export function holdsPassword(text: string): boolean {
-  return PASSWORD_IN_URL.test(text);
-}
+export const holdsPassword = (text: string): boolean => PASSWORD_IN_URL.test(text);
 
 /** Quotes a value of the manifest. Passwords are masked, because messages appear in logs and reports. */
 export function quoted(text: string): string {
