@@ -3,7 +3,7 @@ import type { ControlPlaneRoute } from '../context.ts';
 
 export interface ReadRoute extends Pick<ControlPlaneRoute, 'summary' | 'operation'> {
   /** The body of the response. */
-  read(request: Request, response: Response): Promise<unknown>;
+  read: (request: Request, response: Response) => Promise<unknown>;
 }
 
 /** A GET route that sends JSON to admins. */

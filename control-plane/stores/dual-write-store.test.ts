@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { silentLogger } from '../../runtime/logger.ts';
 import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
 import { ManualClock } from '../../testing/time/manual-clock.ts';
-import { storeContract } from '../../testing/fleet/store-contract.ts';
+import { harnessOf, storeContract } from '../../testing/fleet/store-contract.ts';
 import { dualWriteStore, isGoneFrom } from './dual-write-store.ts';
 import { SqlStore } from './sql/sql-store.ts';
 import { SqliteDatabase } from './sqlite/sqlite-database.ts';
@@ -39,29 +39,7 @@ storeContract('A dual-write store', async () => {
     await store.start();
     return store;
   };
-  let current = await make();
-  let namespaces = 0;
-  return {
-    hasCluster: true,
-    get store() {
-      return current;
-    },
-    async restart() {
-      await current.close();
-      current = await make();
-    },
-    namespace: () => Promise.resolve(`ns-${(namespaces += 1)}`),
-    async workload(key) {
-      const then = '2026-02-01T00:00:00.000Z';
-      const heartbeat = aHeartbeat({ startedAt: then });
-      const first = { ...key, source: 'sidecar' as const, instance: 'first', uid: 'u', heartbeat };
-      await current.heartbeat({ ...first, at: new Date(then) });
-    },
-    async close() {
-      await current.close();
-      rmSync(directory, { recursive: true });
-    },
-  };
+  return harnessOf(make, { hasCluster: true, remove: () => rmSync(directory, { recursive: true }) });
 });
 
 describe('A dual-write store', () => {

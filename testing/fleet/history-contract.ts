@@ -24,6 +24,32 @@ export interface HistoryHarness {
   close(): Promise<void>;
 }
 
+type Opened = Pick<HistoryHarness, 'store' | 'database'>;
+
+/** The harness of a store that `make` opens with the stored data. `remove` removes the data. */
+export async function historyHarnessOf(
+  make: () => Promise<Opened>,
+  remove: () => unknown,
+): Promise<HistoryHarness> {
+  let current = await make();
+  return {
+    get store() {
+      return current.store;
+    },
+    get database() {
+      return current.database;
+    },
+    async restart() {
+      await current.store.close();
+      current = await make();
+    },
+    async close() {
+      await current.store.close();
+      await remove();
+    },
+  };
+}
+
 interface Beat {
   instance?: string;
   startedAt?: string;

@@ -33,6 +33,40 @@ export interface StoreHarness {
   close(): Promise<void>;
 }
 
+/**
+ * The harness of a store that learns of workloads by their heartbeats.
+ * @param make opens the store with the stored data
+ * @param remove removes the stored data
+ */
+export async function harnessOf(
+  make: () => Promise<Store>,
+  { hasCluster = false, remove }: { hasCluster?: boolean; remove?: () => void } = {},
+): Promise<StoreHarness> {
+  let store = await make();
+  let namespaces = 0;
+  return {
+    hasCluster,
+    get store() {
+      return store;
+    },
+    async restart() {
+      await store.close();
+      store = await make();
+    },
+    namespace: () => Promise.resolve(`ns-${(namespaces += 1)}`),
+    async workload(key) {
+      const then = '2026-02-01T00:00:00.000Z';
+      const heartbeat = aHeartbeat({ startedAt: then });
+      const first = { ...key, source: 'sidecar' as const, instance: 'first', uid: 'u', heartbeat };
+      await store.heartbeat({ ...first, at: new Date(then) });
+    },
+    async close() {
+      await store.close();
+      remove?.();
+    },
+  };
+}
+
 export const CONTRACT_RATE_LIMIT_SECONDS = 10;
 
 const T0 = Date.parse('2026-03-01T10:00:00.000Z');

@@ -3,7 +3,7 @@ import { describe } from '@jest/globals';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { startPostgres, whyNoDebianServers } from '../../../testing/machine/debian-server.ts';
-import { historyContract } from '../../../testing/fleet/history-contract.ts';
+import { historyContract, historyHarnessOf } from '../../../testing/fleet/history-contract.ts';
 import { ManualClock } from '../../../testing/time/manual-clock.ts';
 import { SqlStore } from '../sql/sql-store.ts';
 import { parseDatabaseUrl } from './database-url.ts';
@@ -25,22 +25,6 @@ import { PostgresDatabase } from './postgres-database.ts';
       while (store.unready() !== null) await delay(20);
       return { database, store };
     };
-    let current = await make();
-    return {
-      get store() {
-        return current.store;
-      },
-      get database() {
-        return current.database;
-      },
-      async restart() {
-        await current.store.close();
-        current = await make();
-      },
-      async close() {
-        await current.store.close();
-        await server.close();
-      },
-    };
+    return historyHarnessOf(make, () => server.close());
   });
 });

@@ -14,7 +14,11 @@ import {
 } from '../../../testing/machine/debian-server.ts';
 import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
 import { ManualClock } from '../../../testing/time/manual-clock.ts';
-import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/fleet/store-contract.ts';
+import {
+  CONTRACT_RATE_LIMIT_SECONDS,
+  harnessOf,
+  storeContract,
+} from '../../../testing/fleet/store-contract.ts';
 import { startTcpRelay, type TcpRelay } from '../../../testing/http/tcp-relay.ts';
 import { issueCa, issueLeaf } from '../../../webhook/certificates/issue.ts';
 import type { SqlSession } from '../sql/sql-database.ts';
@@ -140,26 +144,7 @@ const UNAVAILABLE = { status: 503, headers: { 'retry-after': '2' } };
       opened.splice(0);
       return store;
     };
-    let current = await make();
-    let namespaces = 0;
-    return {
-      hasCluster: false,
-      get store() {
-        return current;
-      },
-      async restart() {
-        await current.close();
-        current = await make();
-      },
-      namespace: () => Promise.resolve(`ns-${(namespaces += 1)}`),
-      async workload(key) {
-        const then = '2026-02-01T00:00:00.000Z';
-        const heartbeat = aHeartbeat({ startedAt: then });
-        const first = { ...key, source: 'sidecar' as const, instance: 'first', uid: 'u', heartbeat };
-        await current.heartbeat({ ...first, at: new Date(then) });
-      },
-      close: () => current.close(),
-    };
+    return harnessOf(make);
   });
 
   describe('Two replicas that share a database', () => {

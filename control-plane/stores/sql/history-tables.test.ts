@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { historyContract } from '../../../testing/fleet/history-contract.ts';
+import { historyContract, historyHarnessOf } from '../../../testing/fleet/history-contract.ts';
 import { ManualClock } from '../../../testing/time/manual-clock.ts';
 import { SqliteDatabase } from '../sqlite/sqlite-database.ts';
 import { SqlStore } from './sql-store.ts';
@@ -15,21 +15,5 @@ historyContract('The SQLite store', async () => {
     await store.start();
     return { database, store };
   };
-  let current = await make();
-  return {
-    get store() {
-      return current.store;
-    },
-    get database() {
-      return current.database;
-    },
-    async restart() {
-      await current.store.close();
-      current = await make();
-    },
-    async close() {
-      await current.store.close();
-      rmSync(directory, { recursive: true });
-    },
-  };
+  return historyHarnessOf(make, () => rmSync(directory, { recursive: true }));
 });

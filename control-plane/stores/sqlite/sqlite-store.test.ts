@@ -9,7 +9,11 @@ import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { EGRESS, EGRESS_SUMMARY } from '../../../testing/fleet/egress-report.ts';
 import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
 import { ManualClock } from '../../../testing/time/manual-clock.ts';
-import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/fleet/store-contract.ts';
+import {
+  CONTRACT_RATE_LIMIT_SECONDS,
+  harnessOf,
+  storeContract,
+} from '../../../testing/fleet/store-contract.ts';
 import type { AgentKey, Arrival, Store } from '../store.ts';
 import { SCHEMA_VERSION } from './migrations.ts';
 import { SqlStore } from '../sql/sql-store.ts';
@@ -28,6 +32,8 @@ async function open(rateLimitSeconds = CONTRACT_RATE_LIMIT_SECONDS): Promise<Sto
   return opened;
 }
 
+const rawDatabase = () => new DatabaseSync(join(directory, 'control-plane.sqlite'), { readOnly: true });
+
 storeContract('The SQLite store', async () => {
   const own = mkdtempSync(join(tmpdir(), 'agents-'));
   const make = async (): Promise<Store> => {
@@ -40,28 +46,7 @@ storeContract('The SQLite store', async () => {
     await opened.start();
     return opened;
   };
-  let current = await make();
-  let namespaces = 0;
-  return {
-    hasCluster: false,
-    get store() {
-      return current;
-    },
-    async restart() {
-      await current.close();
-      current = await make();
-    },
-    namespace: () => Promise.resolve(`ns-${(namespaces += 1)}`),
-    async workload(key) {
-      const heartbeat = aHeartbeat({ startedAt: '2026-02-01T00:00:00.000Z' });
-      const first = { ...key, source: 'sidecar' as const, instance: 'first', uid: 'u', heartbeat };
-      await current.heartbeat({ ...first, at: new Date('2026-02-01T00:00:00.000Z') });
-    },
-    async close() {
-      await current.close();
-      rmSync(own, { recursive: true });
-    },
-  };
+  return harnessOf(make, { remove: () => rmSync(own, { recursive: true }) });
 });
 
 describe('The SQLite store', () => {
@@ -128,7 +113,7 @@ describe('The SQLite store', () => {
     clock.advance(120_000);
     sleep.wake();
     await clock.nextSleep();
-    const database = new DatabaseSync(join(directory, 'control-plane.sqlite'), { readOnly: true });
+    const database = rawDatabase();
     expect(database.prepare('SELECT phase, due_at FROM agents').get()).toEqual({
       phase: 'Unknown',
       due_at: null,
@@ -172,7 +157,7 @@ describe('The SQLite store', () => {
     await store.heartbeat(arrival({ name: 'other' }));
     for (let seq = 1; seq <= 105; seq += 1)
       await store.heartbeat(arrival({ at: at(seq), heartbeat: aHeartbeat({ seq }) }));
-    const database = new DatabaseSync(join(directory, 'control-plane.sqlite'), { readOnly: true });
+    const database = rawDatabase();
     const rows = database
       .prepare("SELECT name, count(*) AS n, min(body ->> 'seq') AS first FROM heartbeats GROUP BY name")
       .all();
@@ -185,7 +170,7 @@ describe('The SQLite store', () => {
 
   test('keeps the lists of an egress report once, and not in each heartbeat', async () => {
     await store.heartbeat(arrival({ heartbeat: aHeartbeat({ egress: EGRESS }) }));
-    const database = new DatabaseSync(join(directory, 'control-plane.sqlite'), { readOnly: true });
+    const database = rawDatabase();
     const [body, report] = [
       database.prepare("SELECT body ->> '$.egress' AS text FROM heartbeats").get(),
       database.prepare('SELECT egress AS text FROM reports').get(),
@@ -197,7 +182,7 @@ describe('The SQLite store', () => {
   test('deletes the reports of instances that are no longer listed', async () => {
     for (let index = 0; index < 60; index += 1)
       await store.heartbeat(arrival({ instance: `i-${index}`, uid: `u-${index}` }));
-    const database = new DatabaseSync(join(directory, 'control-plane.sqlite'), { readOnly: true });
+    const database = rawDatabase();
     const counted = database.prepare('SELECT count(*) AS n FROM reports').get();
     database.close();
     expect(counted).toEqual({ n: 50 });
