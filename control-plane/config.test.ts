@@ -97,36 +97,6 @@ test('reads the allowed sidecar images', () => {
   expect(readConfig(env)).toEqual({ ok: true, config: { ...DEFAULTS, sidecarImages } });
 });
 
-test.each([{ KUBERNETES_SERVICE_HOST: '10.0.0.1' }, { STORE: 'kubernetes', KUBECONFIG: '/kubeconfig' }])(
-  'rejects files of policies with the cluster of %j',
-  (env) => {
-    expect(readConfig({ ...env, ORGANISATION_POLICIES: 'org.yaml' })).toEqual({
-      ok: false,
-      problems: [
-        {
-          ...{ name: 'ORGANISATION_POLICIES', value: 'org.yaml' },
-          wanted: 'unset, because the rules are the AgentPolicies of the cluster',
-        },
-      ],
-    });
-    expect(readConfig({ ORGANISATION_POLICIES: 'org.yaml' })).toMatchObject({ ok: true });
-  },
-);
-
-test('requires a cluster for the Kubernetes store', () => {
-  expect(readConfig({ STORE: 'kubernetes' })).toEqual({
-    ok: false,
-    problems: [
-      {
-        name: 'KUBECONFIG',
-        value: '(unset)',
-        wanted:
-          'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod',
-      },
-    ],
-  });
-});
-
 test.each([
   'with a space in the middle',
   'line feed at the end\n',
@@ -186,16 +156,6 @@ test('reports all problems at once, with secrets hidden', () => {
       },
       { name: 'TLS_KEY_FILE', value: '(unset)', wanted: 'set, because TLS_CERT_FILE is set' },
     ],
-  });
-});
-
-test.each([
-  ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
-  ['TLS_KEY_FILE', 'TLS_CERT_FILE'],
-])('rejects %s without the other file', (given, missing) => {
-  expect(readConfig({ [given]: '/tls/file' })).toEqual({
-    ok: false,
-    problems: [{ name: missing, value: '(unset)', wanted: `set, because ${given} is set` }],
   });
 });
 
@@ -289,29 +249,34 @@ describe('DATABASE_URL', () => {
     };
     expect(readConfig({ DATABASE_URL: url })).toEqual({ ok: false, problems: [problem] });
   });
+});
 
-  test.each([
-    [{ STORE: 'postgres' }, 'DATABASE_URL', '(unset)', 'set, because STORE is postgres'],
-    [
-      { STORE: 'sqlite', DATABASE_URL: DATABASE },
-      'DATABASE_URL',
-      '[secret]',
-      'unset, because STORE is sqlite',
-    ],
-    [
-      { STORE: 'kubernetes', KUBECONFIG: '/k', DATABASE_URL: DATABASE },
-      'DATABASE_URL',
-      '[secret]',
-      'unset, because STORE is kubernetes',
-    ],
-    [{ DATABASE_CA_FILE: '/ca' }, 'DATABASE_CA_FILE', '/ca', 'unset, because DATABASE_URL is unset'],
-    [
-      { DATABASE_CA_FILE: '/ca', DATABASE_URL: 'postgres://u:p@localhost/agents' },
-      'DATABASE_CA_FILE',
-      '/ca',
-      'unset, because the connection of DATABASE_URL has no TLS; for TLS, add sslmode=verify-full to the URL',
-    ],
-  ])('and other settings must not contradict each other: %j', (env, name, value, wanted) => {
-    expect(readConfig(env)).toEqual({ ok: false, problems: [{ name, value, wanted }] });
-  });
+const URL = { DATABASE_URL: 'postgres://u:p@localhost/agents' };
+const POD = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
+const POLICIES = { ORGANISATION_POLICIES: 'org.yaml' };
+const KUBECONFIG = { STORE: 'kubernetes', KUBECONFIG: '/k' };
+const TEXTS = {
+  policies: 'unset, because the rules are the AgentPolicies of the cluster',
+  kubeconfig:
+    'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod',
+  ca: 'unset, because the connection of DATABASE_URL has no TLS; for TLS, add sslmode=verify-full to the URL',
+};
+
+test.each([
+  [{ TLS_CERT_FILE: '/f' }, 'TLS_KEY_FILE', '(unset)', 'set, because TLS_CERT_FILE is set'],
+  [{ TLS_KEY_FILE: '/f' }, 'TLS_CERT_FILE', '(unset)', 'set, because TLS_KEY_FILE is set'],
+  [{ STORE: 'postgres' }, 'DATABASE_URL', '(unset)', 'set, because STORE is postgres'],
+  [{ STORE: 'sqlite', ...URL }, 'DATABASE_URL', '[secret]', 'unset, because STORE is sqlite'],
+  [{ ...KUBECONFIG, ...URL }, 'DATABASE_URL', '[secret]', 'unset, because STORE is kubernetes'],
+  [{ DATABASE_CA_FILE: '/ca' }, 'DATABASE_CA_FILE', '/ca', 'unset, because DATABASE_URL is unset'],
+  [{ DATABASE_CA_FILE: '/ca', ...URL }, 'DATABASE_CA_FILE', '/ca', TEXTS.ca],
+  [{ ...POD, ...POLICIES }, 'ORGANISATION_POLICIES', 'org.yaml', TEXTS.policies],
+  [{ ...KUBECONFIG, ...POLICIES }, 'ORGANISATION_POLICIES', 'org.yaml', TEXTS.policies],
+  [{ STORE: 'kubernetes' }, 'KUBECONFIG', '(unset)', TEXTS.kubeconfig],
+])('settings must not contradict each other: %j', (env, name, value, wanted) => {
+  expect(readConfig(env)).toEqual({ ok: false, problems: [{ name, value, wanted }] });
+});
+
+test('reads policies of files without a cluster', () => {
+  expect(readConfig(POLICIES)).toMatchObject({ ok: true });
 });

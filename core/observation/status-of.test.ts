@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 import type { CheckStatus } from '../facts/check.ts';
 import type { Check } from '../shapes/health.ts';
 import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
-import type { PolicyFacts } from '../facts/facts.ts';
 import type { Issue } from '../shapes/gap.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
@@ -325,16 +324,6 @@ describe('the conditions', () => {
     ['is missing', { model }, 'Unknown ModelNotChecked'],
   ])('ModelReachable if the check %s', (_name, heartbeat, expected) => {
     expect(stateOf(reported(heartbeat), 'ModelReachable')).toBe(expected);
-  });
-
-  test.each<[PolicyFacts['state'] | null, string]>([
-    ['answered', 'True PolicyLoaded'],
-    ['not-loaded', 'False PolicyNotLoaded'],
-    ['unreachable', 'Unknown EngineUnreachable'],
-    ['none', 'False NoEngine'],
-    [null, 'Unknown NotReported'],
-  ])('PolicyLoaded for the policy state %s', (policyState, expected) => {
-    expect(stateOf(reported({ policyState }), 'PolicyLoaded')).toBe(expected);
   });
 
   const denied = {

@@ -1,10 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type {
   AgentKey,
   AgentRecord,
   Arrival,
-  FleetChanges,
   HeartbeatOutcome,
   Registration,
   Store,
@@ -783,109 +781,6 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         const next = anArrival(key, { ...pod, at: at(20), heartbeat: aHeartbeat({ seq: 2 }) });
         expect(await kindOf(harness.store.heartbeat(next))).toBe('accepted');
         expect((await find(key, 20))?.status).toMatchObject({ phase: 'Healthy', instanceCount: 1 });
-      });
-    });
-
-    describe('changes', () => {
-      const namesOf = (agents: AgentKey[]) => agents.map((agent) => agent.name);
-
-      /** The changes after `position`, as soon as they contain what the test needs. */
-      async function changesWith(position: string, isComplete: (changes: FleetChanges) => boolean) {
-        for (;;) {
-          const changes = await harness.store.changes(position, at(2));
-          if (isComplete(changes)) return changes;
-          await delay(20);
-        }
-      }
-
-      test('without a position return only the current position', async () => {
-        await aRemoteAgent();
-        const { position, changed, removed } = await harness.store.changes(null, at(0));
-        expect({ changed, removed }).toEqual({ changed: [], removed: [] });
-        expect(position).not.toBe('');
-      });
-
-      test('contain registered agents, agents with a heartbeat and removed agents', async () => {
-        const [reporting, removed] = [await aRemoteAgent(), await aRemoteAgent()];
-        const { position } = await harness.store.changes(null, at(0));
-        const added = await aRemoteAgent();
-        await harness.store.heartbeat(anArrival(reporting, { at: at(1) }));
-        await harness.store.remove(keyOf(removed));
-        const changes = await changesWith(
-          position,
-          (found) =>
-            namesOf(found.changed).includes(added.name) &&
-            found.changed.some(
-              ({ name: agent, status }) => agent === reporting.name && status.phase === 'Healthy',
-            ) &&
-            namesOf(found.removed).includes(removed.name),
-        );
-        expect(changes.removed).toContainEqual(keyOf(removed));
-        expect(namesOf(changes.changed)).not.toContain(removed.name);
-        expect(changes.changed).toContainEqual(await find(reporting, 2));
-      });
-
-      test('do not contain an agent as removed that was registered again', async () => {
-        const agent = await aRemoteAgent();
-        const { position } = await harness.store.changes(null, at(0));
-        await harness.store.remove(keyOf(agent));
-        await harness.store.register(aRegistration(keyOf(agent)), at(1));
-        const changes = await changesWith(position, ({ changed }) => namesOf(changed).includes(agent.name));
-        expect(namesOf(changes.removed)).not.toContain(agent.name);
-      });
-    });
-
-    describe('history', () => {
-      const hours = (key: AgentKey) =>
-        harness.store.history?.agent({ ...keyOf(key), step: 'hour', from: at(-3600), to: at(7200) });
-
-      test('has a point for each heartbeat and each hour, also after a restart, until the agent is removed', async () => {
-        const agent = await aRemoteAgent();
-        for (const [index, allow] of [1, 3, 7].entries())
-          await harness.store.heartbeat(
-            anArrival(agent, {
-              at: at(index * 20),
-              heartbeat: aHeartbeat({
-                seq: index + 1,
-                totals: { tokensToday: (index + 1) * 5 },
-                outcomes: { allow, deny: 0, failOpen: 0, notEvaluated: 0 },
-              }),
-            }),
-          );
-        await harness.restart();
-        const { history } = harness.store;
-        // The Kubernetes store keeps no history.
-        if (history === null) return;
-        const query = { ...keyOf(agent), step: 'heartbeat', from: at(0), to: at(40) } as const;
-        const { points } = await history.agent(query);
-        expect(points.map((point) => [point.at, point.score, point.tokens])).toEqual([
-          [at(0).toISOString(), 100, 5],
-          [at(20).toISOString(), 100, 5],
-        ]);
-        expect(await hours(agent)).toMatchObject({
-          points: [
-            { at: '2026-03-01T10:00:00.000Z', heartbeats: 3, score: 100, phase: 'Healthy', tokens: 15 },
-          ],
-        });
-        const fleet = { namespace: agent.namespace, step: 'hour', from: at(-3600), to: at(7200) } as const;
-        expect(await history.fleet(fleet)).toMatchObject([{ agents: 1, heartbeats: 3, tokens: 15 }]);
-        await harness.store.remove(keyOf(agent));
-        await harness.store.register(aRegistration(keyOf(agent)), at(60));
-        expect(await hours(agent)).toMatchObject({ points: [] });
-      });
-
-      test('has the actions with the admin key, newest first', async () => {
-        const { history } = harness.store;
-        if (history === null) return;
-        const action = {
-          ...{ at: at(0).toISOString(), action: 'deleteAgent', address: '10.0.0.1', status: 204 },
-          ...{ agentName: 'shop', namespace: 'team', ruleId: null },
-        };
-        await history.addAction(action);
-        await history.addAction({ ...action, status: 404 });
-        const [newest, older] = await history.actions({ limit: 2, before: null });
-        expect([newest, older]).toMatchObject([{ ...action, status: 404 }, action]);
-        expect(await history.actions({ limit: 1, before: newest!.id })).toEqual([older]);
       });
     });
 
