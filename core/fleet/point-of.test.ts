@@ -23,6 +23,22 @@ interface Beat {
   rest?: Partial<Heartbeat>;
 }
 
+/** `b 10:00:30<10:00:10 7`: at 10:00:30, of process `b`, which started at 10:00:10, with 7 tokens or allowed requests. */
+function beatsOf(given: string | Beat[], member: 'tokens' | 'allow'): Beat[] {
+  if (typeof given !== 'string') return given;
+  return given.split(', ').map((text): Beat => {
+    const [, from = 'a', at = '', startedAt = '10:00:00', count] =
+      /^(?:(\w) )?([^ <]+)(?:<(\S+))? (\d+)$/.exec(text) ?? [];
+    const counted = Number(count);
+    return {
+      at,
+      from,
+      startedAt,
+      ...(member === 'tokens' ? { tokens: counted } : { outcomes: { allow: counted } }),
+    };
+  });
+}
+
 const timeOf = (text: string): Date => new Date(text.includes('T') ? text : `2026-03-01T${text}Z`);
 
 const outcomesOf = (counts: Partial<OutcomeCounts>): OutcomeCounts => ({
@@ -86,60 +102,23 @@ test('a point has the state after the heartbeat', () => {
 });
 
 describe('tokens of a point', () => {
-  test.each<[string, Beat[], number[]]>([
-    [
-      'are the increase of the total',
-      [
-        { at: '10:00:00', tokens: 10 },
-        { at: '10:00:30', tokens: 10 },
-        { at: '10:01:00', tokens: 25 },
-      ],
-      [10, 0, 15],
-    ],
-    [
-      'count each instance',
-      [
-        { at: '10:00:00', from: 'a', tokens: 10 },
-        { at: '10:00:05', from: 'b', tokens: 4 },
-        { at: '10:00:30', from: 'a', tokens: 11 },
-        { at: '10:00:35', from: 'b', tokens: 9 },
-      ],
-      [10, 4, 1, 5],
-    ],
-    [
-      'restart at midnight',
-      [
-        { at: '23:59:50', tokens: 100 },
-        { at: '2026-03-02T00:00:20Z', tokens: 3 },
-        { at: '2026-03-02T00:00:50Z', tokens: 5 },
-      ],
-      [100, 3, 2],
-    ],
+  test.each<[string, string | Beat[], number[]]>([
+    ['are the increase of the total', '10:00:00 10, 10:00:30 10, 10:01:00 25', [10, 0, 15]],
+    ['count each instance', 'a 10:00:00 10, b 10:00:05 4, a 10:00:30 11, b 10:00:35 9', [10, 4, 1, 5]],
+    ['restart at midnight', '23:59:50 100, 2026-03-02T00:00:20Z 3, 2026-03-02T00:00:50Z 5', [100, 3, 2]],
     [
       'do not contain the total of the last day of another instance',
-      [
-        { at: '23:59:50', from: 'a', tokens: 100 },
-        { at: '2026-03-02T00:00:10Z', from: 'b', tokens: 2 },
-        { at: '2026-03-02T00:00:20Z', from: 'a', tokens: 3 },
-      ],
+      'a 23:59:50 100, b 2026-03-02T00:00:10Z 2, a 2026-03-02T00:00:20Z 3',
       [100, 2, 3],
     ],
     [
       'keep the total of the earlier process after a restart',
-      [
-        { at: '10:00:00', tokens: 50 },
-        { at: '10:01:00', startedAt: '10:00:50', tokens: 2 },
-        { at: '10:01:30', startedAt: '10:00:50', tokens: 6 },
-      ],
+      '10:00:00 50, 10:01:00<10:00:50 2, 10:01:30<10:00:50 6',
       [50, 2, 4],
     ],
     [
       'do not decrease when an instance is forgotten, and count its return once',
-      [
-        { at: '10:00:00', from: 'a', tokens: 50 },
-        { at: '12:00:00', from: 'b', tokens: 1 },
-        { at: '12:10:00', from: 'a', tokens: 60 },
-      ],
+      'a 10:00:00 50, b 12:00:00 1, a 12:10:00 60',
       [50, 1, 10],
     ],
     [
@@ -170,24 +149,16 @@ describe('tokens of a point', () => {
     ],
     [
       'do not depend on a clock that is set back within a day',
-      [
-        { at: '10:00:00', tokens: 10 },
-        { at: '08:00:00', tokens: 12 },
-        { at: '08:00:30', tokens: 15 },
-      ],
+      '10:00:00 10, 08:00:00 12, 08:00:30 15',
       [10, 2, 3],
     ],
     [
       'begin again if the clock is set back to an earlier day',
-      [
-        { at: '2026-03-02T00:00:10Z', tokens: 10 },
-        { at: '23:59:50', tokens: 12 },
-        { at: '2026-03-02T00:00:20Z', tokens: 14 },
-      ],
+      '2026-03-02T00:00:10Z 10, 23:59:50 12, 2026-03-02T00:00:20Z 14',
       [10, 12, 14],
     ],
   ])('%s', (_, beats, expected) => {
-    expect(pointsOf(beats).points.map(({ tokens }) => tokens)).toEqual(expected);
+    expect(pointsOf(beatsOf(beats, 'tokens')).points.map(({ tokens }) => tokens)).toEqual(expected);
   });
 
   test('include instances that were removed', () => {
@@ -224,40 +195,13 @@ describe('the cost of a point', () => {
 });
 
 describe('outcomes of a point', () => {
-  test.each<[string, Beat[], number[]]>([
-    [
-      'are the increase of the counters',
-      [
-        { at: '10:00:00', outcomes: { allow: 3 } },
-        { at: '10:00:30', outcomes: { allow: 3 } },
-        { at: '10:01:00', outcomes: { allow: 8 } },
-      ],
-      [3, 0, 5],
-    ],
-    [
-      'count each instance',
-      [
-        { at: '10:00:00', from: 'a', outcomes: { allow: 3 } },
-        { at: '10:00:05', from: 'b', outcomes: { allow: 2 } },
-        { at: '10:00:30', from: 'a', outcomes: { allow: 4 } },
-      ],
-      [3, 2, 1],
-    ],
-    [
-      'do not restart at midnight',
-      [
-        { at: '23:59:50', startedAt: '23:00:00', outcomes: { allow: 100 } },
-        { at: '2026-03-02T00:00:20Z', startedAt: '23:00:00', outcomes: { allow: 103 } },
-      ],
-      [100, 3],
-    ],
+  test.each<[string, string | Beat[], number[]]>([
+    ['are the increase of the counters', '10:00:00 3, 10:00:30 3, 10:01:00 8', [3, 0, 5]],
+    ['count each instance', 'a 10:00:00 3, b 10:00:05 2, a 10:00:30 4', [3, 2, 1]],
+    ['do not restart at midnight', '23:59:50<23:00:00 100, 2026-03-02T00:00:20Z<23:00:00 103', [100, 3]],
     [
       'count from zero after a restart',
-      [
-        { at: '10:00:00', outcomes: { allow: 50 } },
-        { at: '10:01:00', startedAt: '10:00:50', outcomes: { allow: 60 } },
-        { at: '10:01:30', startedAt: '10:00:50', outcomes: { allow: 61 } },
-      ],
+      '10:00:00 50, 10:01:00<10:00:50 60, 10:01:30<10:00:50 61',
       [50, 60, 1],
     ],
     [
@@ -271,21 +215,12 @@ describe('outcomes of a point', () => {
     ],
     [
       'are not counted twice when a forgotten process returns',
-      [
-        { at: '10:00:00', from: 'a', outcomes: { allow: 50 } },
-        { at: '12:00:00', from: 'b', startedAt: '11:59:00', outcomes: { allow: 1 } },
-        { at: '12:10:00', from: 'a', outcomes: { allow: 60 } },
-        { at: '12:10:30', from: 'a', outcomes: { allow: 64 } },
-      ],
+      'a 10:00:00 50, b 12:00:00<11:59:00 1, a 12:10:00 60, a 12:10:30 64',
       [50, 1, 0, 4],
     ],
     [
       'are those of the last hour at most for a process that is new to the store',
-      [
-        { at: '11:00:00.001', outcomes: { allow: 50 } },
-        { at: '11:00:30', outcomes: { allow: 51 } },
-        { at: '11:00:35', from: 'b', startedAt: '10:00:35', outcomes: { allow: 7 } },
-      ],
+      '11:00:00.001 50, 11:00:30 51, b 11:00:35<10:00:35 7',
       [0, 1, 7],
     ],
     [
@@ -306,14 +241,12 @@ describe('outcomes of a point', () => {
     ],
     [
       'do not depend on a clock that is set back',
-      [
-        { at: '2026-03-02T00:00:10Z', startedAt: '23:30:00', outcomes: { allow: 10 } },
-        { at: '23:59:50', startedAt: '23:30:00', outcomes: { allow: 12 } },
-      ],
+      '2026-03-02T00:00:10Z<23:30:00 10, 23:59:50<23:30:00 12',
       [10, 2],
     ],
   ])('%s', (_, beats, expected) => {
-    expect(pointsOf(beats).points.map(({ outcomes }) => outcomes.allow)).toEqual(expected);
+    const { points } = pointsOf(beatsOf(beats, 'allow'));
+    expect(points.map(({ outcomes }) => outcomes.allow)).toEqual(expected);
   });
 
   test('are separate', () => {

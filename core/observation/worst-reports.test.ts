@@ -40,86 +40,32 @@ const brief = (worst: WorstReport[] | undefined): string[] =>
 
 describe('the worst reports', () => {
   const [bad, other] = [issue('tools.undeclared.x'), issue('policy.y')];
-  test.each<[string, Parameters<typeof after>, string[]]>([
+  test.each<[string, Parameters<typeof after> | Record<number, ReturnType<typeof report>>, string[]]>([
     ['have nothing of a perfect report', [[0, report(100)]], []],
     ['have a score below 100', [[0, report(95)]], ['m 95 A 0']],
     [
       'stay after a perfect report',
-      [
-        [0, report(30, [bad])],
-        [1, report(100)],
-      ],
+      { 0: report(30, [bad]), 1: report(100) },
       ['m 30 F 0 tools.undeclared.x@0'],
     ],
-    [
-      'have the time of the last report with the score',
-      [
-        [0, report(60)],
-        [1, report(60)],
-      ],
-      ['m 60 C 1'],
-    ],
-    [
-      'have the lowest score',
-      [
-        [0, report(60)],
-        [1, report(50)],
-        [2, report(70)],
-      ],
-      ['m 50 D 1'],
-    ],
-    [
-      'stay for 24 hours',
-      [
-        [0, report(60, [bad])],
-        [DAY, report(100)],
-      ],
-      ['m 60 C 0 tools.undeclared.x@0'],
-    ],
-    [
-      'end after 24 hours',
-      [
-        [0, report(60, [bad])],
-        [DAY + 0.01, report(100)],
-      ],
-      [],
-    ],
-    [
-      'then have the present report',
-      [
-        [0, report(60, [bad])],
-        [DAY + 1, report(90)],
-      ],
-      [`m 90 A ${DAY + 1}`],
-    ],
+    ['have the time of the last report with the score', { 0: report(60), 1: report(60) }, ['m 60 C 1']],
+    ['have the lowest score', { 0: report(60), 1: report(50), 2: report(70) }, ['m 50 D 1']],
+    ['stay for 24 hours', { 0: report(60, [bad]), [DAY]: report(100) }, ['m 60 C 0 tools.undeclared.x@0']],
+    ['end after 24 hours', { 0: report(60, [bad]), [DAY + 0.01]: report(100) }, []],
+    ['then have the present report', { 0: report(60, [bad]), [DAY + 1]: report(90) }, [`m 90 A ${DAY + 1}`]],
     [
       'keep each critical issue for 24 hours after its last report',
-      [
-        [0, report(40, [bad, other])],
-        [10, report(70, [bad])],
-        [DAY + 1, report(100)],
-      ],
+      { 0: report(40, [bad, other]), 10: report(70, [bad]), [DAY + 1]: report(100) },
       [`m 100 A ${DAY + 1} tools.undeclared.x@10`],
     ],
     ['have only critical issues', [[0, report(70, [issue('p', { severity: 'high' })])]], ['m 70 C 0']],
     ['have no issue of an LLM', [[0, report(90, [issue('p', { source: 'llm' })])]], ['m 90 A 0']],
     [
       'are separate for each manifest',
-      [
-        [0, report(40, [bad])],
-        [1, report(70, [other], 'n')],
-        [2, report(100, [], 'n')],
-      ],
+      { 0: report(40, [bad]), 1: report(70, [other], 'n'), 2: report(100, [], 'n') },
       ['m 40 F 0 tools.undeclared.x@0', 'n 70 C 1 policy.y@1'],
     ],
-    [
-      'can have no manifest',
-      [
-        [0, report(40, [], null)],
-        [1, report(100, [], null)],
-      ],
-      ['- 40 F 0'],
-    ],
+    ['can have no manifest', { 0: report(40, [], null), 1: report(100, [], null) }, ['- 40 F 0']],
     [
       'keep at most five manifests: the present one, and the worst',
       [1, 2, 3, 4, 5, 6].map((n) => [n, report(10 * n, [], `h${n}`)]),
@@ -136,7 +82,10 @@ describe('the worst reports', () => {
       [],
     ],
   ])('%s', (_name, sent, expected) => {
-    expect(brief(after(...sent))).toEqual(expected);
+    const all = Array.isArray(sent)
+      ? sent
+      : Object.entries(sent).map(([hours, each]): [number, typeof each] => [Number(hours), each]);
+    expect(brief(after(...all))).toEqual(expected);
   });
 
   test('have at most ten issues, the latest first, and no endless name', () => {
