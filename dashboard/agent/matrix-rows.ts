@@ -14,15 +14,16 @@ export interface ShownRow extends MatrixRow {
   rule: string | null;
 }
 
-/** Contradictions first. */
-const ORDER: readonly MatrixState[] = [
-  'undeclared',
-  'misreported',
-  'unreported',
-  'never-seen',
-  'unknown',
-  'match',
-];
+/** The look of each state, in the order of the rows: contradictions first. */
+export const TAGS: Readonly<Record<MatrixState, string>> = {
+  undeclared: 'is-bad',
+  misreported: 'is-bad',
+  unreported: 'is-warn',
+  'never-seen': 'is-warn',
+  unknown: '',
+  match: 'is-good',
+};
+const ORDER = Object.keys(TAGS);
 
 type Remedies = Readonly<{ any: string } & Partial<Record<MatrixKind, string>>>;
 

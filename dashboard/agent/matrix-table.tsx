@@ -1,17 +1,8 @@
-import type { Known, MatrixState } from '../../core/egress/matrix-state.ts';
+import type { Known } from '../../core/egress/matrix-state.ts';
 import { DataTable } from '../parts/data-table.tsx';
 import { RuleLink } from './links.tsx';
-import type { ShownRow } from './matrix-rows.ts';
+import { TAGS, type ShownRow } from './matrix-rows.ts';
 import { Prose } from './prose.tsx';
-
-const TAGS: Readonly<Record<MatrixState, string>> = {
-  undeclared: 'is-bad',
-  misreported: 'is-bad',
-  unreported: 'is-warn',
-  'never-seen': 'is-warn',
-  unknown: '',
-  match: 'is-good',
-};
 
 /** What the manifest declares, what the agent reports and what was observed, item by item. */
 export function MatrixTable({ rows }: { rows: readonly ShownRow[] }) {

@@ -86,14 +86,8 @@ function Picture({ picture }: { picture: AgentOrganisation }) {
   );
 }
 
-interface CellProps {
-  cell: PictureItems | null;
-  /** Shown for null. */
-  unknown: string;
-  empty: string;
-}
-
-function Cell({ cell, unknown, empty }: CellProps) {
+/** `unknown`: shown for null. */
+function Cell({ cell, unknown, empty }: { cell: PictureItems | null; unknown: string; empty: string }) {
   if (cell === null || cell.total === 0) return <span class="muted">{cell === null ? unknown : empty}</span>;
   const { items, total } = cell;
   return (

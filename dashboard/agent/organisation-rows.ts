@@ -2,11 +2,8 @@ import type { AgentOrganisation, PictureItems } from '../../core/shapes/agent-or
 import { formatNumber, formatUsd } from '../format.ts';
 
 /** What is allowed, declared and observed of one kind; null: not known. */
-export interface PictureRow {
+export interface PictureRow extends Record<'allowed' | 'declared' | 'observed', PictureItems | null> {
   kind: string;
-  allowed: PictureItems | null;
-  declared: PictureItems | null;
-  observed: PictureItems | null;
 }
 
 /** Patterns of one rule that are shown. */

@@ -104,13 +104,8 @@ function Term({ sign, value, of }: { sign?: string; value: number; of: string })
   );
 }
 
-interface NextProps {
-  next: NextGrade;
-  /** Number of issues with points. */
-  issues: number;
-}
-
-function Next({ next: { grade, missing, alone, together }, issues }: NextProps) {
+/** `issues`: number of issues with points. */
+function Next({ next: { grade, missing, alone, together }, issues }: { next: NextGrade; issues: number }) {
   const points = missing === 1 ? '1 more point reaches' : `${missing} more points reach`;
   return (
     <p class="next-grade">

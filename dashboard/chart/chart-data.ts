@@ -17,12 +17,6 @@ export interface ChartMark {
   label: string;
 }
 
-/** For tests; default: the locale and time zone of the browser. */
-export interface Place {
-  locale?: string;
-  timeZone?: string;
-}
-
 /** Newest rows of the table equivalent. More rows would make the page slow; the API returns all of them. */
 export const MAX_TABLE_ROWS = 500;
 
@@ -54,9 +48,16 @@ export function timeRange(
   return [Math.min(from, first - margin), Math.max(to, last + margin)];
 }
 
-/** The labels of the time axis. The first tick of each day has its date in a second line, if there are several days. */
-export function tickLabels(splits: readonly number[], stepMs: number, place: Place = {}): string[] {
-  const { locale, timeZone } = place;
+/**
+ * The labels of the time axis; by default in the locale and time zone of the browser. The first tick of each day has its date in a
+ * second line, if there are several days.
+ */
+export function tickLabels(
+  splits: readonly number[],
+  stepMs: number,
+  locale?: string,
+  timeZone?: string,
+): string[] {
   const date = new Intl.DateTimeFormat(locale, { month: 'short', day: 'numeric', timeZone });
   const time = new Intl.DateTimeFormat(locale, {
     hour: '2-digit',
