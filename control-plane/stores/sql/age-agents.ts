@@ -21,8 +21,7 @@ export async function ageAgents(
     if (agent === null) continue;
     const status = statusOf(agent.status, at, { hasStarted: agent.source === 'remote' });
     await agents.put(session, { agent: { ...agent, status }, at, isNew: false });
-    const change = { key, before: agent.status, after: status, at };
-    await recordHistory(session, { ...change, point: null });
+    await recordHistory(session, { key, before: agent.status, after: status, at, point: null });
   }
   return due.length === BATCH;
 }

@@ -99,8 +99,7 @@ export class SqlStore implements Store {
       const status = registeredStatus(known?.status, { ...registration, agentId }, { at, context: {} });
       const record = { ...agent, runtime: registration.runtime, status };
       await this.#agents.put(session, { agent: record, at, isNew: known === null });
-      const change = { key: record, before: known?.status, after: status, at };
-      await recordHistory(session, { ...change, point: null });
+      await recordHistory(session, { key: record, before: known?.status, after: status, at, point: null });
       return { kind: known === null ? 'created' : 'exists', record };
     });
   }
