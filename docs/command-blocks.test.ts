@@ -32,7 +32,7 @@ const COVERED: Readonly<Record<string, string>> = {
   'docs/guide/enforcement.md': 'core/policy/opa.integration.test.ts',
   'docs/guide/organisation.md': 'docs/organisation-example.test.ts',
   'docs/guide/organisation-rollout.md#Keep the rules in Git': 'docs/organisation-example.test.ts',
-  'docs/guide/organisation-rollout.md#Decide who may write the rules': 'crds/agentpolicies.apiserver.test.ts',
+  'docs/guide/organisation-rollout.md#Decide who may write the rules': 'crds/definitions.apiserver.test.ts',
   'docs/guide/frameworks.md#Install the package': 'reporter/package.integration.test.ts',
   'docs/guide/kubernetes.md': IN_CLUSTER,
   'docs/guide/kubernetes.md#Deploy an agent with its own sidecar': 'e2e/generate.test.ts',
