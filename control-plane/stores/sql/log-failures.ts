@@ -13,7 +13,10 @@ export function logFailures(
   database: SqlDatabase,
   { clock, logger }: { clock: Clock; logger: Logger },
 ): SqlDatabase {
-  const outage = createOutageLog({ clock, logger }, 'warn', 'database requests');
+  const outage = createOutageLog(clock, {
+    begin: (error) => logger.warn('database requests failing', { error }),
+    end: (failures) => logger.info('database requests succeed again', { failures }),
+  });
   const logged = async <T>(transaction: Promise<T>): Promise<T> => {
     try {
       const result = await transaction;
