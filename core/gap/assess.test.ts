@@ -177,19 +177,6 @@ describe("the agent's own report", () => {
       };
       expect(gapOf(spec, facts)).toBe(expected);
     });
-
-    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
-    test.each<[string, [string, CheckStatus][]]>([
-      ['skipped', names.map((name) => [`mcp:${name}`, 'skip'])],
-      ['left out', []],
-      ['skipped or left out', names.slice(3).map((name) => [`mcp:${name}`, 'skip'])],
-    ])('six MCP servers %s cost 20 points together, and each is an issue', (_name, checks) => {
-      const { score, issues } = assess(
-        aManifest({ ...PII, mcp: { servers: names.map((name) => ({ name, host: name, port: 1 })) } }),
-        someFacts(reported([['model:openai/gpt-4o', 'pass'], ...checks])),
-      );
-      expect([score, issues.length]).toEqual([80, 6]);
-    });
   });
 
   test.each([

@@ -15,6 +15,9 @@ const JSON_HEAD: UsageHead = {
 };
 const STREAM_HEAD: UsageHead = { ...JSON_HEAD, contentType: 'text/event-stream; charset=utf-8' };
 
+const TOO_LARGE = { unavailable: 'the body is larger than 1 MiB' };
+const WITHOUT_USAGE = { unavailable: 'the response has no usage' };
+const INVALID_USAGE = { unavailable: 'the response has invalid usage' };
 const NO_USAGE = { unavailable: 'response without readable usage on the declared chat path' };
 
 /** Random letters, long enough that a prefix of a body does not compress well. */
@@ -73,7 +76,7 @@ describe('a JSON response', () => {
       'without content type and without usage',
       { contentType: undefined, path: '/ask' },
       '{"id":"1","object":"text_completion","model":"m","choices":[{"text":""}]}',
-      { unavailable: 'the response has no usage' },
+      WITHOUT_USAGE,
     ],
     ['with an HTML body', { contentType: 'text/html' }, `<p>${COMPLETION}`, null],
     ['with many leading blanks', { contentType: 'text/plain' }, ' '.repeat(200) + COMPLETION, null],
@@ -81,7 +84,7 @@ describe('a JSON response', () => {
     ['that is truncated, on another path', { path: '/orders' }, COMPLETION.slice(0, -4), null],
     ['without a body, as for HEAD', {}, '', null],
     ['that is not a model response', { path: '/orders' }, '{"id":1}', null],
-    ['without usage', {}, '{"choices":[{"text":""}]}', { unavailable: 'the response has no usage' }],
+    ['without usage', {}, '{"choices":[{"text":""}]}', WITHOUT_USAGE],
     [
       'with a wrong content-encoding gzip',
       { contentEncoding: 'gzip' },
@@ -112,7 +115,7 @@ describe('a JSON response', () => {
 
   test.each<[string, number, RequestUsage]>([
     ['is read at exactly 1 MiB', 0, COUNTED],
-    ['is not read at one byte above 1 MiB', 1, { unavailable: 'the body is larger than 1 MiB' }],
+    ['is not read at one byte above 1 MiB', 1, TOO_LARGE],
   ])('%s', (_name, more, expected) => {
     expect(
       read(JSON_HEAD, COMPLETION + ' '.repeat(MAX_READ_BYTES - Buffer.byteLength(COMPLETION) + more), 65_536),
@@ -121,20 +124,16 @@ describe('a JSON response', () => {
 
   test.each<[string, string, RequestUsage | null]>([
     ['does not count as a call if it does not look like a model response', '{"rows":[', null],
-    [
-      'counts as a call if it looks like a completion',
-      COMPLETION.slice(0, -1),
-      { unavailable: 'the body is larger than 1 MiB' },
-    ],
+    ['counts as a call if it looks like a completion', COMPLETION.slice(0, -1), TOO_LARGE],
     [
       'counts as a call if it looks like embeddings',
       '{"object":"list","data":[{"object":"embedding","embedding":[',
-      { unavailable: 'the body is larger than 1 MiB' },
+      TOO_LARGE,
     ],
     [
       'counts as a call if it looks like an Anthropic message',
       '{"id":"m","type":"message","role":"assistant","content":[',
-      { unavailable: 'the body is larger than 1 MiB' },
+      TOO_LARGE,
     ],
   ])('larger than 1 MiB on another path %s', (_what, start, expected) => {
     const body = start + ' '.repeat(MAX_READ_BYTES);
@@ -249,13 +248,8 @@ describe.each<[string, (body: string) => Uint8Array]>([
     ['JSON that is not a model response', json, '{"id":1}', null],
     ['an empty body', json, '', null],
     ['an image', { ...json, contentType: 'image/png' }, COMPLETION, null],
-    ['a body that is too large', json, large, { unavailable: 'the body is larger than 1 MiB' }],
-    [
-      'a stream that is too large',
-      { ...json, contentType: 'text/event-stream' },
-      largeStream,
-      { unavailable: 'the body is larger than 1 MiB' },
-    ],
+    ['a body that is too large', json, large, TOO_LARGE],
+    ['a stream that is too large', { ...json, contentType: 'text/event-stream' }, largeStream, TOO_LARGE],
     [
       'a large body that is not a model response',
       json,
@@ -315,22 +309,18 @@ describe('a stream', () => {
       'data: {"type":"response.created","response":{"model":"gpt-4o","usage":null}}\n\ndata: {"type":"response.completed","response":{"model":"gpt-4o","usage":{"input_tokens":9,"output_tokens":12,"total_tokens":21}}}\n\n',
       COUNTED,
     ],
-    ['without usage', chunk({}), { unavailable: 'the response has no usage' }],
+    ['without usage', chunk({}), WITHOUT_USAGE],
     [
       'with a valid and a negative count',
       chunk({ usage: { prompt_tokens: 3, completion_tokens: -4 } }),
-      { unavailable: 'the response has invalid usage' },
+      INVALID_USAGE,
     ],
     [
       'with a total above the limit',
       chunk({ usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 1e12 } }),
-      { unavailable: 'the response has invalid usage' },
+      INVALID_USAGE,
     ],
-    [
-      'that is truncated before its usage',
-      STREAM.slice(0, 200),
-      { unavailable: 'the response has no usage' },
-    ],
+    ['that is truncated before its usage', STREAM.slice(0, 200), WITHOUT_USAGE],
     ['with other events', 'data: {"price":3}\n\ndata: tick\n\n', null],
     ['with one event of 2 MiB', `data: ${'x'.repeat(2 * MAX_READ_BYTES)}\n\n${STREAM}`, COUNTED],
     [

@@ -36,6 +36,17 @@ const completion = (id: string, prompt: number, completion: number) => ({
 const response = (id: string, status: string, usage: object | null) => ({
   ...{ id, object: 'response', model: 'gpt', status, usage },
 });
+const completed = (id: string, input: number, output: number) => ({
+  type: 'response.completed',
+  response: response(id, 'completed', { input_tokens: input, output_tokens: output }),
+});
+const messageStart = (id: string, input: number) => ({
+  type: 'message_start',
+  message: {
+    ...{ id, type: 'message', role: 'assistant' },
+    usage: { input_tokens: input, output_tokens: 1 },
+  },
+});
 const aiMessage = (id: string, input: number, output: number, type = 'ai') => ({
   ...{ type, id, content: 'a', response_metadata: { model_name: 'gpt' } },
   usage_metadata: { input_tokens: input, output_tokens: output, total_tokens: input + output },
@@ -89,39 +100,17 @@ describe('the calls of one response', () => {
       'two Responses',
       [
         { type: 'response.created', response: response('r1', 'in_progress', null) },
-        {
-          type: 'response.completed',
-          response: response('r1', 'completed', { input_tokens: 3, output_tokens: 4 }),
-        },
-        {
-          type: 'response.completed',
-          response: response('r2', 'completed', { input_tokens: 5, output_tokens: 6 }),
-        },
+        completed('r1', 3, 4),
+        completed('r2', 5, 6),
       ],
       [8, 10, 2, 0],
     ],
     [
       'two Anthropic messages',
       [
-        {
-          type: 'message_start',
-          message: {
-            id: 'm1',
-            type: 'message',
-            role: 'assistant',
-            usage: { input_tokens: 3, output_tokens: 1 },
-          },
-        },
+        messageStart('m1', 3),
         { type: 'message_delta', usage: { output_tokens: 4 } },
-        {
-          type: 'message_start',
-          message: {
-            id: 'm2',
-            type: 'message',
-            role: 'assistant',
-            usage: { input_tokens: 5, output_tokens: 1 },
-          },
-        },
+        messageStart('m2', 5),
         { type: 'message_delta', usage: { output_tokens: 6 } },
       ],
       [8, 10, 2, 0],
@@ -129,20 +118,8 @@ describe('the calls of one response', () => {
     [
       'Responses inside the events of a framework',
       [
-        {
-          type: 'raw_response_event',
-          data: {
-            type: 'response.completed',
-            response: response('r1', 'completed', { input_tokens: 3, output_tokens: 4 }),
-          },
-        },
-        {
-          type: 'raw_response_event',
-          data: {
-            type: 'response.completed',
-            response: response('r2', 'completed', { input_tokens: 5, output_tokens: 6 }),
-          },
-        },
+        { type: 'raw_response_event', data: completed('r1', 3, 4) },
+        { type: 'raw_response_event', data: completed('r2', 5, 6) },
       ],
       [8, 10, 2, 0],
     ],
@@ -220,10 +197,7 @@ describe('the calls of one response', () => {
           type: 'response.output_item.done',
           item: { type: 'message', id: 'msg', role: 'assistant', status: 'completed', content: [] },
         },
-        {
-          type: 'response.completed',
-          response: response('r', 'completed', { input_tokens: 3, output_tokens: 4 }),
-        },
+        completed('r', 3, 4),
       ],
       [3, 4, 1, 0],
     ],
