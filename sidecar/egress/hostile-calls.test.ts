@@ -2,12 +2,12 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '../../runtime/clock.ts';
+import { CHAT, reply } from '../../testing/sidecar/chat-vendor.ts';
 import {
   post,
   startEgressRig,
   type EgressRig,
   type EgressRigOptions,
-  type TlsVendor,
 } from '../../testing/sidecar/egress-rig.ts';
 import { askRaw } from '../../testing/sidecar/proxy-rig.ts';
 import { until } from '../../testing/time/until.ts';
@@ -17,13 +17,8 @@ const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>
   (rig = await startEgressRig(options));
 afterEach(() => rig.close());
 
-const CHAT = '/openai/v1/chat/completions';
 const FILES = { lanes: 'mcp:files=vendor/mcp' };
 const ask = { model: 'gpt-5', messages: [], max_tokens: 50 };
-const reply =
-  (body: string, type = 'application/json'): TlsVendor['respond'] =>
-  (_seen, response) =>
-    void response.writeHead(200, { 'content-type': type }).end(body);
 const responseWith = (call: object): string =>
   JSON.stringify({
     model: 'gpt-5',

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect as connectHttp2, Http2ServerResponse, type IncomingHttpHeaders } from 'node:http2';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { CHAT } from '../../testing/sidecar/chat-vendor.ts';
 import { startEgressRig, type EgressRig } from '../../testing/sidecar/egress-rig.ts';
 import { until } from '../../testing/time/until.ts';
 import { connectRawHttp2 } from '../../testing/http/raw-http2.ts';
 
-const CHAT = '/openai/v1/chat/completions';
 const JSON_TYPE = { 'content-type': 'application/json' };
 const EVENTS = { 'content-type': 'text/event-stream' };
 const ask = JSON.stringify({ model: 'gpt-5', messages: [] });

@@ -4,11 +4,21 @@ import { DEFAULT_PRICES_DATE } from '../../core/egress/default-prices.ts';
 import type { PolicyResult } from '../../core/policy/engine.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import {
+  call,
+  CHAT,
+  CHAT_REQUEST,
+  chunk,
+  json,
+  LAST,
+  responseOf,
+  sse,
+  stream,
+} from '../../testing/sidecar/chat-vendor.ts';
+import {
   post,
   startEgressRig,
   type EgressRig,
   type EgressRigOptions,
-  type TlsVendor,
 } from '../../testing/sidecar/egress-rig.ts';
 import { until } from '../../testing/time/until.ts';
 
@@ -20,49 +30,7 @@ const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>
   (rig = await startEgressRig(options));
 afterEach(() => rig.close());
 
-const CHAT = '/openai/v1/chat/completions';
-const USAGE = { prompt_tokens: 31, completion_tokens: 5, total_tokens: 36 };
 const offer = (name: string): object => ({ type: 'function', function: { name, parameters: {} } });
-const call = (name: string, args = '{}'): object => ({
-  ...{ id: `call_${name}`, type: 'function' },
-  function: { name, arguments: args },
-});
-const responseOf = (...calls: object[]): object => ({
-  ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'gpt-5-2026-01-01', usage: USAGE },
-  choices: [
-    {
-      index: 0,
-      message: { role: 'assistant', content: null, ...(calls.length > 0 && { tool_calls: calls }) },
-      finish_reason: calls.length > 0 ? 'tool_calls' : 'stop',
-    },
-  ],
-});
-const ask = { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
-
-const json =
-  (value: unknown): TlsVendor['respond'] =>
-  (_seen, response) =>
-    void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-
-const sse = (events: readonly unknown[]): string =>
-  events.map((each) => `data: ${typeof each === 'string' ? each : JSON.stringify(each)}\n\n`).join('');
-const stream =
-  (text: string): TlsVendor['respond'] =>
-  (_seen, response) =>
-    void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text);
-
-const chunk = (delta: object, reason: string | null = null): object => ({
-  ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-5' },
-  choices: [{ index: 0, delta, finish_reason: reason }],
-});
-const LAST = {
-  id: 'c',
-  object: 'chat.completion.chunk',
-  created: 1,
-  model: 'gpt-5',
-  choices: [],
-  usage: USAGE,
-};
 
 const calls = () => rig.egress.log.newest();
 /** The log has the call when its response has closed. */
@@ -75,7 +43,7 @@ describe('a call that the policy allows', () => {
   test('reaches the vendor over TLS with its key, and its response passes byte for byte', async () => {
     await start();
     rig.vendor.respond = json(responseOf(call('search')));
-    const body = { ...ask, tools: [offer('search')] };
+    const body = { ...CHAT_REQUEST, tools: [offer('search')] };
     const response = await post(rig.port, `${CHAT}?x=1`, body, {
       'accept-encoding': 'gzip',
       'x-platform-user-confirmed': 'true',
@@ -148,12 +116,12 @@ describe('a call that the policy allows', () => {
   test('names the tools that the agent ran, also by the id of their call', async () => {
     await start();
     rig.vendor.respond = json(responseOf(call('search')));
-    await post(rig.port, CHAT, ask);
+    await post(rig.port, CHAT, CHAT_REQUEST);
     const messages = [
       { role: 'assistant', tool_calls: [call('search')] },
       { role: 'tool', tool_call_id: 'call_search', content: 'x' },
     ];
-    await post(rig.port, CHAT, { ...ask, messages });
+    await post(rig.port, CHAT, { ...CHAT_REQUEST, messages });
     expect((await logged(2))[1]).toMatchObject({ toolsExecuted: ['search'] });
     expect(rig.egress.facts()).toMatchObject({
       lanes: ['openai'],
@@ -175,7 +143,7 @@ describe('a call that the policy allows', () => {
     };
     const response = await fetch(`${rig.url}${CHAT}`, {
       method: 'POST',
-      body: JSON.stringify({ ...ask, stream: true }),
+      body: JSON.stringify({ ...CHAT_REQUEST, stream: true }),
     });
     const reader = response.body?.getReader();
     const first = await reader?.read();
@@ -199,7 +167,11 @@ describe('a call that passes unread', () => {
   test('with a large body reaches the vendor whole', async () => {
     await start({ memoryBytes: 16 * 1024 ** 2 });
     rig.vendor.respond = json(responseOf());
-    const body = { ...ask, tools: [offer('delete_all')], padding: 'x'.repeat(rig.load.maxEgressBody) };
+    const body = {
+      ...CHAT_REQUEST,
+      tools: [offer('delete_all')],
+      padding: 'x'.repeat(rig.load.maxEgressBody),
+    };
     expect((await post(rig.port, CHAT, body)).status).toBe(200);
     expect(rig.vendor.requests[0]?.body).toBe(JSON.stringify(body));
     expect((await logged())[0]).toMatchObject({ model: 'gpt-5-2026-01-01', usage: { promptTokens: 31 } });
@@ -222,7 +194,7 @@ describe('a call that passes unread', () => {
       void response
         .writeHead(429, { 'content-type': 'application/json', 'x-request-id': 'r' })
         .end('{"error":{}}');
-    expect(await post(rig.port, CHAT, ask)).toMatchObject({
+    expect(await post(rig.port, CHAT, CHAT_REQUEST)).toMatchObject({
       status: 429,
       headers: { 'x-request-id': 'r' },
       body: '{"error":{}}',
@@ -267,7 +239,7 @@ describe('a denied request', () => {
     ['a tool of the vendor', { web_search_options: {} }, 'tool_not_declared', 'web_search'],
   ])('for %s gets 403, and the vendor gets nothing', async (_, members, code, named) => {
     await start();
-    const response = await post(rig.port, CHAT, { ...ask, ...members });
+    const response = await post(rig.port, CHAT, { ...CHAT_REQUEST, ...members });
     expect(response.status).toBe(403);
     expect(response.headers).toMatchObject({
       'content-type': 'application/json',
@@ -289,7 +261,7 @@ describe('a denied request', () => {
   ] as const)('passes in the mode %s', async (mode, header, outcome) => {
     await start({ mode });
     rig.vendor.respond = json(responseOf());
-    const response = await post(rig.port, CHAT, { ...ask, tools: [offer('delete_all')] });
+    const response = await post(rig.port, CHAT, { ...CHAT_REQUEST, tools: [offer('delete_all')] });
     expect(response.status).toBe(200);
     expect(response.headers['x-platform-policy-violations']).toBe(header);
     await logged();
@@ -299,7 +271,7 @@ describe('a denied request', () => {
   test('passes and is counted while the engine is unreachable', async () => {
     await start({ engine: { evaluate: () => Promise.resolve({ state: 'unreachable', reason: 'x' }) } });
     rig.vendor.respond = json(responseOf(call('delete_all')));
-    const response = await post(rig.port, CHAT, { ...ask, tools: [offer('delete_all')] });
+    const response = await post(rig.port, CHAT, { ...CHAT_REQUEST, tools: [offer('delete_all')] });
     expect(response.status).toBe(200);
     await logged();
     expect(rig.egress.log.counts.get('openai')?.calls).toEqual({
@@ -324,7 +296,7 @@ describe('a denied request', () => {
       ...options,
     });
     rig.vendor.respond = json(responseOf(call('search')));
-    const response = await post(rig.port, CHAT, ask);
+    const response = await post(rig.port, CHAT, CHAT_REQUEST);
     expect(response.status).toBe(status);
     await logged();
     const isDenied = status === 403;
@@ -346,7 +318,7 @@ describe('a denied request', () => {
       );
     await start({ failModes: { all: 'closed', lanes: new Map() }, engine: { evaluate } });
     rig.vendor.respond = json(responseOf(call('search')));
-    const response = await post(rig.port, CHAT, { ...ask, tools: [offer('search')] });
+    const response = await post(rig.port, CHAT, { ...CHAT_REQUEST, tools: [offer('search')] });
     expect([response.status, response.headers['x-platform-policy-violations']]).toEqual([
       200,
       'policy_unavailable',

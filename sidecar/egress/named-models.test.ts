@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { PolicyEngine } from '../../core/policy/engine.ts';
 import { builtinEngine, policyOf } from '../../core/policy/policy.ts';
+import { CHAT } from '../../testing/sidecar/chat-vendor.ts';
 import {
   laneManifest,
   post,
@@ -12,7 +13,6 @@ import { until } from '../../testing/time/until.ts';
 
 const LANES =
   'openai=vendor/v1,azure=vendor,gemini=vendor,vertex=vendor,anthropic=vendor,ollama=vendor,compatible:gw=vendor';
-const CHAT = '/openai/v1/chat/completions';
 const RESPONSES = '/openai/v1/responses';
 const VERTEX = '/vertex/v1/projects/p/locations/l';
 

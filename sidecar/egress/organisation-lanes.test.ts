@@ -7,6 +7,7 @@ import { VENDOR_LANES } from '../../core/egress/lane-variables.ts';
 import { parseLanes, type Lane } from '../../core/egress/lanes.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { until } from '../../testing/time/until.ts';
+import { CHAT } from '../../testing/sidecar/chat-vendor.ts';
 import { post, startEgressRig, type EgressRig } from '../../testing/sidecar/egress-rig.ts';
 import { EgressPolicy } from './egress-policy.ts';
 import { McpMemory } from './mcp-memory.ts';
@@ -25,7 +26,6 @@ afterEach(async () => {
   rig = null;
 });
 
-const CHAT = '/openai/v1/chat/completions';
 const offer = (name: string): object => ({ type: 'function', function: { name, parameters: {} } });
 const RESPONSE = {
   ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'gpt-5' },

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { parseLanes } from '../../core/egress/lanes.ts';
 import { routeOf } from '../../core/egress/lane-routes.ts';
+import { CHAT } from '../../testing/sidecar/chat-vendor.ts';
 import {
   laneManifest,
   post,
@@ -12,7 +13,6 @@ import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { until } from '../../testing/time/until.ts';
 import { RefusedOptions } from './refused-options.ts';
 
-const CHAT = '/openai/v1/chat/completions';
 const ASK = '{"model":"gpt-5","stream":true,"seed":12345678901234567890}';
 const STREAM = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`;
 const HOUR_MS = 3_600_000;

@@ -4,12 +4,22 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { builtinEngine, policyOf } from '../../core/policy/policy.ts';
 import type { PolicyEngine } from '../../core/policy/engine.ts';
 import {
+  call,
+  CHAT,
+  CHAT_REQUEST,
+  chunk,
+  json,
+  LAST,
+  responseOf,
+  sse,
+  stream,
+} from '../../testing/sidecar/chat-vendor.ts';
+import {
   laneManifest,
   post,
   startEgressRig,
   type EgressRig,
   type EgressRigOptions,
-  type TlsVendor,
 } from '../../testing/sidecar/egress-rig.ts';
 import { askRaw } from '../../testing/sidecar/proxy-rig.ts';
 import { until } from '../../testing/time/until.ts';
@@ -19,51 +29,11 @@ const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>
   (rig = await startEgressRig(options));
 afterEach(() => rig.close());
 
-const CHAT = '/openai/v1/chat/completions';
 const RESPONSES = '/openai/v1/responses';
-const USAGE = { prompt_tokens: 31, completion_tokens: 5, total_tokens: 36 };
-const call = (name: string, args = '{}'): object => ({
-  ...{ id: `call_${name}`, type: 'function' },
-  function: { name, arguments: args },
-});
-const responseOf = (...calls: object[]): object => ({
-  ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'gpt-5', usage: USAGE },
-  choices: [
-    {
-      index: 0,
-      message: { role: 'assistant', content: null, tool_calls: calls },
-      finish_reason: 'tool_calls',
-    },
-  ],
-});
-const ask = { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
-
-const json =
-  (value: unknown): TlsVendor['respond'] =>
-  (_seen, response) =>
-    void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-const sse = (events: readonly unknown[]): string =>
-  events.map((each) => `data: ${typeof each === 'string' ? each : JSON.stringify(each)}\n\n`).join('');
-const stream =
-  (text: string): TlsVendor['respond'] =>
-  (_seen, response) =>
-    void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text);
-const chunk = (delta: object, reason: string | null = null): object => ({
-  ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-5' },
-  choices: [{ index: 0, delta, finish_reason: reason }],
-});
 const started = (index: number, name: string): object =>
   chunk({ tool_calls: [{ index, ...call(name, '') }] });
 const continued = (index: number, text: string): object =>
   chunk({ tool_calls: [{ index, function: { arguments: text } }] });
-const LAST = {
-  id: 'c',
-  object: 'chat.completion.chunk',
-  created: 1,
-  model: 'gpt-5',
-  choices: [],
-  usage: USAGE,
-};
 const TWO_CALLS = [
   ...[started(0, 'delete_all'), continued(0, '{"a":1}'), started(1, 'search'), continued(1, '{}')],
   ...[chunk({}, 'tool_calls'), LAST, '[DONE]'],
@@ -91,7 +61,7 @@ describe.each([
     const head = { 'content-type': 'application/json', etag: '"1"', 'content-digest': 'sha-256=:AA==:' };
     rig.vendor.respond = (_seen, response) =>
       void response.writeHead(200, head).end(JSON.stringify(responseOf(call('delete_all'), call('search'))));
-    const response = await post(rig.port, CHAT, ask);
+    const response = await post(rig.port, CHAT, CHAT_REQUEST);
     expect([response.headers.etag, response.headers['content-digest']]).toEqual([undefined, undefined]);
     const { choices } = JSON.parse(response.body) as { choices: { message: { tool_calls: object[] } }[] };
     expect(choices[0]?.message.tool_calls).toEqual([call('search')]);
@@ -109,7 +79,7 @@ describe.each([
   test('is removed from a stream', async () => {
     await start(options());
     rig.vendor.respond = stream(sse(TWO_CALLS));
-    const response = await post(rig.port, CHAT, { ...ask, stream: true });
+    const response = await post(rig.port, CHAT, { ...CHAT_REQUEST, stream: true });
     expect(response.body).not.toContain('delete_all');
     expect(response.body).toContain('"name":"search"');
     expect(response.body).not.toContain('prompt_tokens');
@@ -126,7 +96,7 @@ describe.each([
   ])('replaces %s by 403 with EGRESS_ON_FORBIDDEN_TOOL=fail', async (_form, members, vendorResponse) => {
     await start({ ...options(), onForbiddenTool: 'fail' });
     rig.vendor.respond = vendorResponse;
-    const response = await post(rig.port, CHAT, { ...ask, ...members });
+    const response = await post(rig.port, CHAT, { ...CHAT_REQUEST, ...members });
     expect(response.status).toBe(403);
     expect(response.headers).toMatchObject({
       'x-platform-policy-violations': 'tool_not_declared',
@@ -143,9 +113,11 @@ describe.each([
       ...[chunk({}, 'tool_calls'), '[DONE]'],
     ];
     rig.vendor.respond = stream(sse(events(5)));
-    expect((await post(rig.port, CHAT, { ...ask, stream: true })).body).toBe(sse(events(5)));
+    expect((await post(rig.port, CHAT, { ...CHAT_REQUEST, stream: true })).body).toBe(sse(events(5)));
     rig.vendor.respond = stream(sse(events(500)));
-    expect((await post(rig.port, CHAT, { ...ask, stream: true })).body).not.toContain('"name":"pay"');
+    expect((await post(rig.port, CHAT, { ...CHAT_REQUEST, stream: true })).body).not.toContain(
+      '"name":"pay"',
+    );
     expect((await logged(2))[1]).toMatchObject({ violations: ['tool_arguments_invalid'], blocked: true });
   });
 
@@ -153,13 +125,13 @@ describe.each([
     await start({ ...options(), mode: 'track' });
     rig.vendor.respond = stream(sse(TWO_CALLS));
     const response = await post(rig.port, CHAT, {
-      ...ask,
+      ...CHAT_REQUEST,
       stream: true,
       stream_options: { include_usage: true },
     });
     expect(response.body).toBe(sse(TWO_CALLS));
     rig.vendor.respond = json(responseOf(call('delete_all')));
-    const whole = await post(rig.port, CHAT, ask);
+    const whole = await post(rig.port, CHAT, CHAT_REQUEST);
     expect(whole.body).toBe(JSON.stringify(responseOf(call('delete_all'))));
     expect(whole.headers['x-platform-policy-violations']).toBe('tool_not_declared');
     for (const each of await logged(2))
@@ -179,7 +151,7 @@ test('a forbidden call in a stream is removed, although the engine was unreachab
     },
   });
   rig.vendor.respond = stream(sse(TWO_CALLS));
-  const { body } = await post(rig.port, CHAT, { ...ask, stream: true });
+  const { body } = await post(rig.port, CHAT, { ...CHAT_REQUEST, stream: true });
   expect(body).not.toContain('delete_all');
   expect(body).toContain('"name":"search"');
   expect((await logged())[0]).toMatchObject({ violations: ['tool_not_declared'], blocked: true });
@@ -211,7 +183,7 @@ test('a destructive tool passes after the user has confirmed it', async () => {
   await start();
   rig.vendor.respond = json(responseOf(call('drop')));
   const isRemoved = async (): Promise<boolean> =>
-    !(await post(rig.port, CHAT, ask)).body.includes('"name":"drop"');
+    !(await post(rig.port, CHAT, CHAT_REQUEST)).body.includes('"name":"drop"');
   const recording = rig.audit.arrive({ requestId: 'r-1', method: 'POST', target: '/chat' });
   expect(await isRemoved()).toBe(true);
   recording.entry.userConfirmed = true;
@@ -224,14 +196,14 @@ describe('a call belongs to', () => {
     await start();
     rig.vendor.respond = json(responseOf(call('search')));
     const first = rig.audit.arrive({ requestId: 'r-1', method: 'POST', target: '/chat' });
-    await post(rig.port, CHAT, ask);
+    await post(rig.port, CHAT, CHAT_REQUEST);
     rig.audit.arrive({ requestId: 'health', method: 'GET', target: '/health' });
-    await post(rig.port, CHAT, ask);
+    await post(rig.port, CHAT, CHAT_REQUEST);
     rig.audit.arrive({ requestId: 'r-2', method: 'POST', target: '/chat' });
-    await post(rig.port, CHAT, ask);
+    await post(rig.port, CHAT, CHAT_REQUEST);
     const trace = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`;
     rig.traces.join(['traceparent', trace], 'r-1');
-    await post(rig.port, CHAT, ask, { traceparent: trace });
+    await post(rig.port, CHAT, CHAT_REQUEST, { traceparent: trace });
     const ids = (await logged(4)).map(({ requestId }) => requestId);
     expect(ids).toEqual(['r-1', 'r-1', null, 'r-1']);
     expect(first.entry.egress).toEqual({ calls: 3, models: ['gpt-5'], tools: ['search'] });
@@ -249,9 +221,9 @@ describe('the budget', () => {
     const held: (() => void)[] = [];
     rig.vendor.respond = (seen, response) =>
       void held.push(() => json(responseOf(call('search')))(seen, response));
-    const first = post(rig.port, CHAT, { ...ask, max_tokens: 800 });
+    const first = post(rig.port, CHAT, { ...CHAT_REQUEST, max_tokens: 800 });
     await until(() => held.length === 1, 'the first call at the vendor');
-    const second = await post(rig.port, CHAT, { ...ask, max_tokens: 800 });
+    const second = await post(rig.port, CHAT, { ...CHAT_REQUEST, max_tokens: 800 });
     expect(second.status).toBe(403);
     expect(second.headers['x-platform-policy-violations']).toBe('daily_token_limit_exceeded');
     held[0]?.();
@@ -260,13 +232,13 @@ describe('the budget', () => {
     expect(rig.egress.reservations.total.tokens).toBe(0);
     expect(rig.audit.totalsToday(undefined).tokensToday).toBe(36);
     rig.vendor.respond = json(responseOf(call('search')));
-    expect((await post(rig.port, CHAT, { ...ask, max_tokens: 800 })).status).toBe(200);
+    expect((await post(rig.port, CHAT, { ...CHAT_REQUEST, max_tokens: 800 })).status).toBe(200);
   });
 
   test('keeps what a call without usage may have used', async () => {
     await start();
     rig.vendor.respond = stream(sse([chunk({ content: 'Hi' })]));
-    const body = JSON.stringify({ ...ask, stream: true });
+    const body = JSON.stringify({ ...CHAT_REQUEST, stream: true });
     await post(rig.port, CHAT, body);
     await logged();
     expect(rig.egress.reservations.total.tokens).toBe(Math.ceil(body.length / 4) + 50);
@@ -277,7 +249,7 @@ describe('the budget', () => {
 describe('a vendor that fails', () => {
   test('is reported in the form of the vendor', async () => {
     await start({ lanes: 'openai=vendor/v1,anthropic=vendor,gemini=vendor', isTrusted: false });
-    const openai = await post(rig.port, CHAT, ask);
+    const openai = await post(rig.port, CHAT, CHAT_REQUEST);
     expect(openai.status).toBe(502);
     expect(JSON.parse(openai.body)).toMatchObject({ error: { code: 'upstream_unreachable' } });
     const anthropic = await post(rig.port, '/anthropic/v1/messages', {
@@ -300,7 +272,7 @@ describe('a vendor that fails', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(sse([chunk({ content: 'Hi' })]));
       setImmediate(() => response.destroy());
     };
-    await expect(post(rig.port, CHAT, { ...ask, stream: true })).rejects.toThrow();
+    await expect(post(rig.port, CHAT, { ...CHAT_REQUEST, stream: true })).rejects.toThrow();
     expect((await logged())[0]).toMatchObject({ statusCode: 200, usage: null });
   });
 });
@@ -321,7 +293,7 @@ test('an agent that disconnects ends the call at the vendor', async () => {
       agent: false,
     });
     request.on('error', () => undefined).once('response', resolve);
-    request.end(JSON.stringify({ ...ask, stream: true }));
+    request.end(JSON.stringify({ ...CHAT_REQUEST, stream: true }));
   });
   response.on('error', () => undefined).destroy();
   await until(() => isClosed, 'the end of the call at the vendor');
@@ -335,7 +307,7 @@ async function askOverHttp2(): Promise<[status: number, body: string]> {
   let [status, text] = [0, ''];
   request.on('response', (headers) => (status = Number(headers[':status'])));
   request.setEncoding('utf8').on('data', (data: string) => (text += data));
-  request.on('error', () => undefined).end(JSON.stringify(ask));
+  request.on('error', () => undefined).end(JSON.stringify(CHAT_REQUEST));
   await new Promise((resolve) => request.once('close', resolve));
   session.close();
   return [status, text];
