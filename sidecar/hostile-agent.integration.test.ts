@@ -305,7 +305,7 @@ test('for any JSON on every route, all reports are consistent and the sidecar ke
       expect(shown.ready.checks.map(({ id }) => id)).toContain('agent:upstream');
       expect(new Set(shown.ready.checks.map(({ id }) => id)).size).toBe(shown.ready.checks.length);
     }),
-    { numRuns: 150 },
+    { numRuns: 40 },
   );
   await expectRecovery();
 });

@@ -159,15 +159,16 @@ async function expectFreeMemory(): Promise<void> {
   await until(() => rig.load.keepForEgress(4 * rig.load.maxEgressBody), 'the release of all memory');
 }
 
-const ENGINES = [
-  ['in this process', undefined],
-  ['over the network', remote],
-] as const;
+/** The engine is asked in the same place for each protocol. */
+const ENGINES: readonly [string, (() => PolicyEngine) | undefined, readonly CallWire[]][] = [
+  ['in this process', undefined, WIRES],
+  ['over the network', remote, ['responses', 'ollama']],
+];
 const engineOf = (engine: (() => PolicyEngine) | undefined): EgressRigOptions =>
   engine === undefined ? {} : { engine: engine() };
 
-describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
-  describe.each(WIRES)('a body of %s with a picture', (wire) => {
+describe.each(ENGINES)('with the engine %s,', (_engine, engine, wires) => {
+  describe.each(wires)('a body of %s with a picture', (wire) => {
     const whole = (from: VendorResponse): string => JSON.stringify(VENDORS[wire].whole(from));
 
     test('that is held loses only the forbidden call', async () => {
@@ -216,7 +217,7 @@ describe.each(ENGINES)('with the engine %s,', (_engine, engine) => {
     });
   });
 
-  describe.each(WIRES)('a stream of %s with a picture in one of its events', (wire) => {
+  describe.each(wires)('a stream of %s with a picture in one of its events', (wire) => {
     const events = VENDORS[wire].stream(FORBIDDEN);
     const isForbidden = (each: string): boolean => each.includes('delete_order');
     const first = events.findIndex(isForbidden);

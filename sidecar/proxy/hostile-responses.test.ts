@@ -117,7 +117,6 @@ describe.each([
   ['http', 'GET'],
   ['http', 'POST'],
   ['https', 'GET'],
-  ['https', 'POST'],
 ])('an agent that responds over %s to %s with', (scheme, method) => {
   let tls: TlsIdentity | undefined;
   beforeAll(async () => {
