@@ -9,8 +9,6 @@ import {
   whyNoDebianServers,
   type RunningServer,
 } from '../testing/machine/debian-server.ts';
-import { countRequests } from '../testing/http/count-requests.ts';
-import { fullListener } from '../testing/http/full-listener.ts';
 import { holdDeadlines } from '../testing/time/held-deadlines.ts';
 import { until } from '../testing/time/until.ts';
 import { startQuestionRelay, type QuestionRelay } from '../testing/http/question-relay.ts';
@@ -152,19 +150,6 @@ const SILENT = fails('connection accepted, but no response within 3 s');
     },
   );
 
-  test('make the agent not ready when a critical service is down', async () => {
-    const from = await start('manifest-static', {
-      requires: {
-        services: [{ name: 'orders', address: `127.0.0.1:${await servers.closedPort()}`, critical: true }],
-      },
-    });
-    const { status, checks } = await requestReady(from);
-    expect([status, checks.find(({ id }) => id === 'service:orders')?.severity]).toEqual([
-      'not-ready',
-      'error',
-    ]);
-  });
-
   test('detect suspended servers by protocol-level pings, and the report is ready in time', async () => {
     const { relays, relayed } = await behindRelays();
     const from = await start('agent-sdk', relayed);
@@ -220,48 +205,5 @@ const SILENT = fails('connection accepted, but no response within 3 s');
     expect(latencyOf('service:cache')).toBeLessThanOrEqual(Math.ceil(endedAtMs - requestedAtMs));
     const responseMs = probeOf(orders, firstOrders)!.closedAtMs! - requestedAtMs;
     expect(latencyOf('service:orders')).toBeLessThanOrEqual(Math.ceil(responseMs));
-  });
-
-  test('run once for a hundred requests and finish within six seconds when all targets hang', async () => {
-    await using full = await fullListener();
-    let mcpConnections = 0;
-    const silent = await servers.tcp(() => void (mcpConnections += 1));
-    const address = `127.0.0.1:${full.port}`;
-    const from = await start('manifest-static', {
-      requires: { services: [{ name: 'full', address }, ...(spec['requires'] as { services: [] }).services] },
-      mcp: { servers: [{ name: 'm', url: `http://127.0.0.1:${silent}/mcp` }] },
-      memory: {
-        ...spec['memory'],
-        vector: { backend: 'qdrant', connectionString: `http://${address}` },
-      },
-      observability: { tracing: { backend: 'otlp', endpoint: `http://${address}` } },
-    });
-    const { agent } = from;
-    agent.responses = {};
-    agent.otherwise = () => undefined;
-    agent.asked = {};
-    const responses = await whileStopped([redis, postgres], async () => {
-      using timers = holdDeadlines();
-      using arrived = countRequests(from.sidecar.controlPort);
-      const pending = Promise.all(
-        Array.from({ length: 100 }, async () => (await from.control('/health/ready')).text()),
-      );
-      await until(
-        () => arrived.count() === 100 && Object.keys(agent.asked).length === 4 && mcpConnections === 1,
-        'the requests and the probes',
-      );
-      await timers.pass(5_999);
-      return pending;
-    });
-    expect(new Set(responses).size).toBe(1);
-    expect(agent.asked).toEqual({
-      '/health': 1,
-      '/capabilities': 1,
-      '/.well-known/agent-card.json': 1,
-      '/platform/health': 1,
-    });
-    const { checks } = JSON.parse(responses[0] ?? '') as Ready;
-    const failed = checks.filter(({ status }) => status === 'fail').map(({ id }) => id);
-    expect(failed).toEqual(['service:full', 'mcp:m', 'memory:vector', 'tracing:otlp', 'agent:upstream']);
   });
 });

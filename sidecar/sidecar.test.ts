@@ -7,7 +7,6 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../core/shapes/audit-entry.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { clockAt } from '../testing/time/fixed-date.ts';
-import { countRequests } from '../testing/http/count-requests.ts';
 import { ask } from '../testing/sidecar/proxy-rig.ts';
 import { until } from '../testing/time/until.ts';
 import {
@@ -129,35 +128,6 @@ describe('the score examples of the contract, in a running sidecar', () => {
     if (title.startsWith('dead')) await rig.agent.stop();
     expect(points(await rig.report<Gap>('/gap'))).toEqual(expected);
     expect(points(await rig.report<Gap>('/platform/gap'))).toEqual(expected);
-  });
-});
-
-describe('the data source is decided on every request', () => {
-  test('by the presence of a valid agent report', async () => {
-    await start();
-    const source = async () => (await rig.report<Gap>('/gap')).source;
-    expect(await source()).toBe('manifest-static');
-    rig.agent.responses['/platform/health'] = agentReport([]);
-    expect(await source()).toBe('agent-sdk');
-    rig.agent.responses['/platform/health'] = { status: 'healthy' };
-    expect(await source()).toBe('manifest-static');
-  });
-
-  test('and concurrent reports share one probe run', async () => {
-    await start();
-    const paths = ['/gap', '/explore', '/health/ready', '/gap', '/gap?view=alignment'];
-    using arrived = countRequests(rig.sidecar.controlPort);
-    rig.agent.responses = {};
-    // Keeps the probe run in progress until all requests have arrived.
-    rig.agent.otherwise = (_request, response) =>
-      void until(() => arrived.count() === paths.length).then(() => response.writeHead(404).end());
-    await Promise.all(paths.map((path) => rig.control(path)));
-    expect(rig.agent.asked).toEqual({
-      '/health': 1,
-      '/capabilities': 1,
-      '/.well-known/agent-card.json': 1,
-      '/platform/health': 1,
-    });
   });
 });
 
@@ -323,71 +293,6 @@ test('the agent card is derived from the manifest and available at both paths', 
   expect(await rig.report('/platform/capabilities')).toEqual(card);
 });
 
-describe('the audit ring', () => {
-  const entries = async (path: string) => {
-    const response = await rig.control(path);
-    const list = (await response.json()) as { requestId: string }[];
-    return { ids: list.map((entry) => entry.requestId).join(''), headers: response.headers };
-  };
-  const send = async (ids: string): Promise<void> => {
-    for (const id of ids)
-      await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': id } }).then((response) =>
-        response.text(),
-      );
-  };
-
-  test.each([
-    ['/audit', 'cdef'],
-    ['/platform/audit', 'cdef'],
-    ['/audit?limit=2', 'ef'],
-    ['/audit?limit=99', 'cdef'],
-    ['/audit?since=4', 'ef'],
-    ['/audit?since=d', 'ef'],
-    ['/audit?since=d&limit=1', 'e'],
-    ['/audit?since=a', 'cdef'],
-    ['/audit?since=unknown&limit=1', 'c'],
-    ['/audit?since=1&limit=2', 'cd'],
-    ['/audit?since=6', ''],
-  ])('%s returns the expected entries of a ring with four of six', async (path, ids) => {
-    await start({ env: { AUDIT_RING_SIZE: '4' } });
-    await send('abcdef');
-    const page = await entries(path);
-    expect(page.ids).toBe(ids);
-    expect(['first', 'last', 'dropped'].map((name) => page.headers.get(`x-platform-audit-${name}`))).toEqual([
-      '3',
-      '6',
-      '2',
-    ]);
-  });
-
-  test('has headers with 0 when it is empty', async () => {
-    await start();
-    const { ids, headers } = await entries('/audit');
-    expect([ids, headers.get('x-platform-audit-first'), headers.get('x-platform-audit-last')]).toEqual([
-      '',
-      '0',
-      '0',
-    ]);
-  });
-
-  test.each([
-    'limit=x',
-    'limit=-1',
-    'limit=1.5',
-    'limit=0',
-    'limit=',
-    'limit=1&limit=2',
-    'since=',
-    'since=a%20b',
-    'since=a&since=b',
-  ])('rejects ?%s', async (query) => {
-    await start();
-    const response = await rig.control(`/audit?${query}`);
-    expect(response.status).toBe(400);
-    expect(response.headers.get('content-type')).toContain('application/problem+json');
-  });
-});
-
 describe('usage', () => {
   test('counts unreadable responses as calls without usage, by type, encoding, size and chat path', async () => {
     const response = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices: [] });
@@ -447,18 +352,6 @@ describe('usage', () => {
     expect(metrics).toContain('platform_sidecar_tokens_total{kind="completion"} 8\n');
     expect(metrics).toContain('platform_sidecar_requests_total{outcome="notEvaluated"} 3\n');
   });
-
-  test('comes from the agent’s usage report if available', async () => {
-    const usage = {
-      source: 'agent-sdk',
-      windowStartedAt: '2026-03-01T10:00:00.000Z',
-      models: [{ modelId: 'm', promptTokens: 1, completionTokens: 2, totalTokens: 3, callCount: 1 }],
-      totalTokens: 3,
-      totalCalls: 1,
-    };
-    await start({ agent: { '/platform/usage': usage } });
-    expect(await rig.report('/usage')).toEqual({ ...usage, costUsd: null });
-  });
 });
 
 describe('events', () => {
@@ -503,28 +396,6 @@ describe('events', () => {
       toolsCalled: ['pay'],
     });
     expect(await rig.report('/usage')).toMatchObject({ totalTokens: 5 });
-  });
-
-  test('of an unknown request are accepted with 202', async () => {
-    await start();
-    const response = await rig.control('/events', json(batch('unknown')));
-    expect(response.status).toBe(202);
-    expect(await response.json()).toEqual({ requestId: 'unknown', found: false });
-  });
-
-  test.each([
-    ['in invalid JSON', '{', 400],
-    ['in an empty object', {}, 400],
-    ['of an unknown type', { requestId: 'r', events: [{ type: 'other' }] }, 400],
-    [
-      'in a batch of 501',
-      { requestId: 'r', events: Array.from({ length: 501 }, () => ({ type: 'tool', name: 't' })) },
-      400,
-    ],
-    ['in a batch over 64 KiB', { requestId: 'r', events: [{ type: 'tool', name: 'x'.repeat(70_000) }] }, 413],
-  ])('%s are rejected', async (_title, body, status) => {
-    await start();
-    expect((await rig.control('/events', json(body))).status).toBe(status);
   });
 
   test.each(['/events', '/proof/rule/EVAL-01'])(
@@ -691,11 +562,6 @@ describe('configuration without effect', () => {
       expect(warnings()).toEqual([]);
     },
   );
-});
-
-test('with CONTROL_ACCESS=local, loopback has access to every route', async () => {
-  await start({ env: { CONTROL_ACCESS: 'local' } });
-  expect((await rig.control('/gap')).status).toBe(200);
 });
 
 test('returns problem details with 404 for an unknown path and 405 for another method', async () => {

@@ -171,14 +171,6 @@ inEachSetting('bodies and their framing', ({ mode, serve }) => {
     expect(headers).not.toHaveProperty('transfer-encoding');
   });
 
-  test.each([204, 304])('%i has no body, no Content-Length and no chunks', async (status) => {
-    play = (_request, response) => response.writeHead(status, { etag: '"x"' }).end();
-    const result = await ask('GET', { 'if-none-match': '"x"' });
-    expect([result.status, result.headers.etag, result.body.length]).toEqual([status, '"x"', 0]);
-    expect(result.headers).not.toHaveProperty('transfer-encoding');
-    expect(result.headers).not.toHaveProperty('content-length');
-  });
-
   test('304 keeps the Content-Length of the cached response', async () => {
     play = (_request, response) => response.writeHead(304, { 'content-length': 777 }).end();
     const { status, headers, body } = await ask('GET');

@@ -110,21 +110,6 @@ const metric = async (name: string): Promise<number> => {
   );
 };
 
-describe('a request to the agent', () => {
-  test('gets a sampled trace of its own, and no tracestate', async () => {
-    await fetch(`${rig.proxyUrl}/`, { headers: { traceparent: 'invalid', tracestate: 'a=b' } });
-    const { traceparent, tracestate } = received[0] ?? {};
-    expect(traceparent).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-01$/);
-    expect(tracestate).toBeUndefined();
-  });
-
-  test('keeps a valid trace context', async () => {
-    const headers = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-00`, tracestate: 'a=b' };
-    await fetch(`${rig.proxyUrl}/`, { headers });
-    expect(received[0]).toMatchObject(headers);
-  });
-});
-
 test('without OTLP_PORT a request gets no trace', async () => {
   await rig.close();
   await start({ env: { OTLP_PORT: '' } });

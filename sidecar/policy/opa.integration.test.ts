@@ -4,17 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
-import { holdTimers } from '../../testing/time/held-timers.ts';
 import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/sidecar/opa.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
-import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { ask } from '../../testing/sidecar/proxy-rig.ts';
 import { until } from '../../testing/time/until.ts';
-import { startQuestionRelay } from '../../testing/http/question-relay.ts';
 import { startSidecarRig, withoutTimes, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
-import { TestServers } from '../../testing/http/sockets.ts';
 import { SteppingClock } from '../../testing/time/stepping-clock.ts';
-import { stopProcess } from '../../testing/machine/stop-process.ts';
 
 /** Time-out of one query, long enough for an engine on a busy machine. */
 const TIMEOUT_MS = 30_000;
@@ -110,58 +105,6 @@ const MANIFEST = plainManifest('corner-shop', [
     expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
     expect((await outcomes(rig)).slice(before)).toEqual([...Array<string>(7).fill('failOpen'), 'deny']);
     expect(rig.log.filter(([level]) => level === 'warn')).toHaveLength(1);
-  });
-
-  test('waits five times for a hung engine, then not at all until the engine recovers', async () => {
-    const servers = new TestServers();
-    const relay = await startQuestionRelay(servers, Number(new URL(opa.url).port));
-    const ownClock = new ManualClock(NOON);
-    const before = await startBefore({ POLICY_URL: `http://127.0.0.1:${relay.port}` }, MANIFEST, ownClock);
-    const logged = (pattern: RegExp) => before.log.filter(([, message]) => pattern.test(message)).length;
-    const statusOfUnsafe = async (): Promise<number> =>
-      (await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status;
-    try {
-      // The first round of canaries is complete when the watch sleeps.
-      await ownClock.nextSleep();
-      expect(await statusOfUnsafe()).toBe(403);
-      await stopProcess(opa.pid);
-      let nextCheck;
-      {
-        using timers = holdTimers();
-        for (let i = 1; i <= 5; i++) {
-          const queriesBefore = relay.questions();
-          let status = 0;
-          const pending = statusOfUnsafe().then((received) => (status = received));
-          await until(() => relay.questions() > queriesBefore, 'the query');
-          await timers.pass(TIMEOUT_MS - 1);
-          expect(status).toBe(0);
-          await timers.pass(1);
-          expect(await pending).toBe(200);
-        }
-        // From here on, requests do not wait.
-        const queries = relay.questions();
-        for (let i = 5; i < 40; i++) expect(await statusOfUnsafe()).toBe(200);
-        expect([relay.questions(), logged(/policy engine (still )?unreachable/)]).toEqual([queries, 5]);
-        const pause = await ownClock.nextSleep();
-        expect(pause.ms).toBe(CHECK_MS);
-        pause.wake();
-        await until(() => relay.questions() > queries, 'the first check');
-        await timers.pass(TIMEOUT_MS);
-        // The check finds the engine hung, and another check follows.
-        nextCheck = await ownClock.nextSleep();
-        expect([await statusOfUnsafe(), relay.questions()]).toEqual([200, queries + 1]);
-      }
-      process.kill(opa.pid, 'SIGCONT');
-      nextCheck.wake();
-      await until(() => logged(new RegExp(BACK)) === 1, 'the end of the outage');
-      expect(await statusOfUnsafe()).toBe(403);
-      expect(await outcomes(before)).toEqual(['deny', ...Array<string>(41).fill('failOpen'), 'deny']);
-      expect(before.log.filter(([level]) => level === 'warn')).toHaveLength(1);
-    } finally {
-      process.kill(opa.pid, 'SIGCONT');
-      await before.close();
-      await servers.close();
-    }
   });
 
   test('checks the rules when the manifest changes and still enforces the loaded rules', async () => {

@@ -47,7 +47,11 @@ describe('the client disconnects', () => {
     when: { seen: () => boolean } | 'during the response',
     post?: Buffer,
   ): Promise<void> => {
-    rig = await startRig(handler);
+    let isOpen = true;
+    rig = await startRig((incoming, response) => {
+      response.on('close', () => (isOpen = false));
+      handler(incoming, response);
+    });
     const method = post === undefined ? 'GET' : 'POST';
     const headers = { ...HEADERS, ...(post && { 'content-length': post.length + 1 }) };
     const request = httpRequest({ port: rig.port, method, headers, agent: false });
@@ -61,6 +65,7 @@ describe('the client disconnects', () => {
     if (when === 'during the response') await until(() => received === 4, 'the part of the response');
     else await until(when.seen, 'the request at the agent');
     request.destroy();
+    await until(() => !isOpen, 'the end at the agent');
   };
 
   test('before the response: aborted, without a status', async () => {

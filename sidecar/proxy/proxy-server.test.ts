@@ -105,29 +105,6 @@ describe('a request is proxied', () => {
     expect(text).toContain('X-Back: caf\xe9\r\n');
   });
 
-  test('with the Host, the request id and the forwarding headers', async () => {
-    rig = await startRig((request, response) => response.end(JSON.stringify(request.headers)));
-    const { body, headers } = await ask(rig.port, {
-      headers: {
-        host: 'shop.test',
-        'x-request-id': 'r-1',
-        'x-forwarded-for': '9.9.9.9',
-        'x-platform-user-confirmed': 'true',
-      },
-    });
-    expect(headers['x-request-id']).toBe('r-1');
-    expect(JSON.parse(body)).toEqual({
-      host: 'shop.test',
-      connection: 'keep-alive',
-      'x-forwarded-for': '9.9.9.9',
-      'x-forwarded-proto': 'http',
-      'x-forwarded-host': 'shop.test',
-      'x-forwarded-port': '80',
-      forwarded: 'for=127.0.0.1;host=shop.test;proto=http',
-      'x-request-id': 'r-1',
-    });
-  });
-
   test('with OPTIONS *', async () => {
     rig = await startRig((request, response) => response.end(`${request.method} ${request.url}`));
     expect((await ask(rig.port, { method: 'OPTIONS', path: '*' })).body).toBe('OPTIONS *');
@@ -396,71 +373,9 @@ describe('streams', () => {
     expect(result.body).toBe(body.toString());
     expect(await completedEntry(rig)).toMatchObject({ bytesIn: 5_000_000, bytesOut: 5_000_000 });
   });
-
-  test('a compressed response is unchanged', async () => {
-    const zipped = gzipSync('{"usage":{}}');
-    rig = await startRig((_request, response) => {
-      response.writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' });
-      response.end(zipped);
-    });
-    const text = await askRaw(rig.port, 'GET / HTTP/1.0\r\n\r\n');
-    expect(text.endsWith(zipped.toString('latin1'))).toBe(true);
-  });
 });
 
 describe('disconnects', () => {
-  test('a client that disconnects before the response ends the agent’s request', async () => {
-    let isClosed = false;
-    rig = await startRig((request) => {
-      request.on('close', () => (isClosed = true));
-      client.destroy();
-    });
-    const client = httpRequest({ port: rig.port }).on('error', () => undefined);
-    client.end();
-    await until(() => isClosed, 'the end of the agent’s request');
-    const entry = await completedEntry(rig);
-    expect(entry).toMatchObject({ aborted: true, outcome: 'notEvaluated' });
-    expect(entry.statusCode).toBeUndefined();
-  });
-
-  test.each([
-    ['with a length', { 'content-length': '100' }],
-    ['chunked', { 'transfer-encoding': 'chunked' }],
-  ])(
-    'a client that disconnects in the middle of its body ends the agent’s request, %s',
-    async (_title, headers) => {
-      let isAborted = false;
-      let bytes = 0;
-      rig = await startRig((request) => {
-        request.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes === 4) client.destroy();
-        });
-        request.on('error', () => (isAborted = true));
-      });
-      const client = httpRequest({ port: rig.port, method: 'POST', headers }).on('error', () => undefined);
-      client.write('half');
-      await until(() => isAborted, 'the end of the agent’s request');
-      expect(await completedEntry(rig)).toMatchObject({ aborted: true, bytesIn: 4 });
-    },
-  );
-
-  test('a client that disconnects from a stream ends it at the agent', async () => {
-    let isClosed = false;
-    rig = await startRig((_request, response) => {
-      response.on('close', () => (isClosed = true));
-      response.write('data: 1\n\n');
-    });
-    const client = httpRequest({ port: rig.port }).end();
-    const [response] = (await once(client, 'response')) as [IncomingMessage];
-    let bytes = 0;
-    response.on('error', () => undefined).on('data', (chunk: Buffer) => (bytes += chunk.length));
-    await until(() => bytes === 9, 'the event');
-    response.destroy();
-    await until(() => isClosed, 'the end of the agent’s stream');
-    expect(await completedEntry(rig)).toMatchObject({ aborted: true, statusCode: 200, bytesOut: 9 });
-  });
-
   test('a client that disconnects ends all its pipelined requests', async () => {
     let open = 0;
     rig = await startRig((request, response) => {
@@ -474,23 +389,6 @@ describe('disconnects', () => {
     socket.destroy();
     await until(() => open === 0, 'the end of all requests');
     await until(() => rig.audit.outcomes.notEvaluated === 12, 'twelve completed entries');
-  });
-
-  test('an agent that disconnects in the middle of its response truncates the response to the client', async () => {
-    rig = await startRig((_request, response) => {
-      response.write('half', () => response.destroy());
-    });
-    const text = await askRaw(rig.port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-    expect(text).toContain('half');
-    expect(text).not.toContain('0\r\n\r\n');
-    expect(await completedEntry(rig)).toMatchObject({ aborted: true, statusCode: 200 });
-  });
-
-  test('a response shorter than its Content-Length is passed on as truncated', async () => {
-    rig = await startRawRig((socket) => {
-      eachRequest(socket, () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'));
-    });
-    await expect(ask(rig.port)).rejects.toThrow('aborted');
   });
 
   test('a response before the end of the request reaches the client, and the rest of the request is dropped', async () => {
@@ -593,26 +491,6 @@ describe('an agent without a response', () => {
   });
 
   test.each([
-    ['with a length', { 'content-length': '1' }],
-    ['chunked', { 'transfer-encoding': 'chunked' }],
-  ])('that hangs leads to 504 if there is a time-out, %s', async (_title, headers) => {
-    using timers = holdTimers();
-    let isReceived = false;
-    rig = await startRig((request) => void request.resume().on('end', () => (isReceived = true)), {
-      timeoutMs: 200,
-    });
-    const pending = ask(rig.port, { method: 'POST', headers, body: 'x' });
-    await until(() => isReceived, 'the request at the agent');
-    await timers.pass(200);
-    const result = await pending;
-    expect(result.status).toBe(504);
-    expect(JSON.parse(result.body)).toMatchObject({
-      title: 'Gateway Timeout',
-      detail: 'the agent did not respond in time',
-    });
-  });
-
-  test.each([
     ['without a body', 'GET', {}],
     ['with a length', 'POST', { 'content-length': '1' }],
     ['chunked', 'POST', { 'transfer-encoding': 'chunked' }],
@@ -637,7 +515,9 @@ describe('an agent without a response', () => {
     await timers.pass(1_233);
     expect(hasResponse).toBe(false);
     await timers.pass(1);
-    expect((await pending).status).toBe(504);
+    const { status, body } = await pending;
+    const detail = 'the agent did not respond in time';
+    expect([status, JSON.parse(body)]).toEqual([504, expect.objectContaining({ detail })]);
   });
 
   test('that accepts no connection leads to 504 after exactly the time-out', async () => {
@@ -674,19 +554,6 @@ describe('an agent without a response', () => {
     }
   });
 
-  test.each([
-    ['with a length', { 'content-length': '1' }],
-    ['chunked', { 'transfer-encoding': 'chunked' }],
-    ['to a WebSocket', { connection: 'upgrade', upgrade: 'websocket' }],
-  ])('that accepts no connection leads to 504, %s', async (_title, headers) => {
-    await using full = await fullListener();
-    const before = await startProxyBefore(new URL(`http://127.0.0.1:${full.port}`), { timeoutMs: 300 });
-    rig = { ...before, agent: createServer() };
-    const isUpgrade = 'upgrade' in headers;
-    const options = isUpgrade ? { headers } : { method: 'POST', headers, body: 'x' };
-    expect((await ask(rig.port, options)).status).toBe(504);
-  });
-
   test('that pauses in the middle of its response causes no time-out', async () => {
     using timers = holdTimers();
     let finish = (): void => undefined;
@@ -706,41 +573,10 @@ describe('an agent without a response', () => {
   });
 });
 
-describe('an idle connection is closed before the agent would close it', () => {
-  // Many servers close idle connections after five seconds, Node's own servers included.
-  test('by default, which is earlier than five seconds', () => {
-    expect(IDLE_MS).toBeGreaterThan(2_500);
-    expect(IDLE_MS).toBeLessThan(4_900);
-  });
-
-  test.each([
-    ['with a length, after the idle time-out', { 'content-length': '1' }, 100, {}],
-    ['chunked, after the idle time-out', { 'transfer-encoding': 'chunked' }, 100, {}],
-    [
-      'with a length, after the time-out that the agent announces',
-      { 'content-length': '1' },
-      3_600_000,
-      { 'Keep-Alive': 'timeout=1' },
-    ],
-    [
-      'chunked, after the time-out that the agent announces',
-      { 'transfer-encoding': 'chunked' },
-      3_600_000,
-      { 'Keep-Alive': 'timeout=1' },
-    ],
-  ])('%s', async (_title, headers, idleMs, announced) => {
-    let ended: Promise<unknown> | undefined;
-    rig = await startRig(
-      (request, response) => {
-        ended = once(request.socket, 'end');
-        request.resume().on('end', () => response.writeHead(200, announced).end());
-      },
-      { idleMs },
-    );
-    (rig.agent as Server).keepAliveTimeout = 0;
-    expect((await ask(rig.port, { method: 'POST', headers, body: 'x' })).status).toBe(200);
-    await ended;
-  });
+// Many servers close idle connections after five seconds, Node's own servers included.
+test('an idle connection is closed before the agent would close it', () => {
+  expect(IDLE_MS).toBeGreaterThan(2_500);
+  expect(IDLE_MS).toBeLessThan(4_900);
 });
 
 describe('a kept-alive connection that the agent has just closed', () => {
@@ -969,23 +805,6 @@ describe('the ring entry of a request', () => {
       });
     },
   );
-
-  test('has unknown usage for a model response without usage', async () => {
-    rig = await startRig((_request, response) => {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end('{"choices":[{"message":{}}]}');
-    });
-    await ask(rig.port, { method: 'POST', path: '/v1/chat' });
-    expect((await completedEntry(rig)).usage).toEqual({ unavailable: 'the response has no usage' });
-  });
-
-  test('exists or counts as dropped, and each request has one outcome', async () => {
-    rig = await startRig((_request, response) => response.end(), { capacity: 4 });
-    await Promise.all(Array.from({ length: 10 }, () => ask(rig.port)));
-    await until(() => rig.audit.outcomes.notEvaluated === 10);
-    expect(rig.audit.ring.newest().length + rig.audit.ring.dropped).toBe(10);
-    expect(rig.audit.outcomes).toEqual({ allow: 0, deny: 0, failOpen: 0, notEvaluated: 10 });
-  });
 });
 
 describe('closing', () => {

@@ -29,6 +29,7 @@ const tokensToday = async (): Promise<number> => {
 
 describe('/audit of a ring with seq 3 to 6, where seq 3 has the id 5, returns for', () => {
   test.each([
+    ['', [3, 4, 5, 6]],
     ['?limit=99999999999999999999', [3, 4, 5, 6]],
     ['?limit=002', [5, 6]],
     ['?since=0', [3, 4, 5, 6]],
@@ -40,11 +41,24 @@ describe('/audit of a ring with seq 3 to 6, where seq 3 has the id 5, returns fo
     ['?since=99999999999999999999', [3, 4, 5, 6]],
     ['?since=same', [5, 6]],
     ['?since=same&limit=1', [5]],
+    ['?since=1&limit=2', [3, 4]],
+    ['?since=unknown&limit=1', [3]],
     ['?since=-1', [3, 4, 5, 6]],
     ['?since=4.0', [3, 4, 5, 6]],
   ])('%s', async (query, seqs) => {
     await send('a', '9', '5', 'same', 'b', 'c');
     expect((await audit(query)).map(({ seq }) => seq)).toEqual(seqs);
+  });
+
+  test.each([
+    ['', '0 0 0'],
+    ['abcdef', '3 6 2'],
+  ])('the range in its headers after the requests "%s"', async (ids, range) => {
+    await send(...ids);
+    const { headers } = await rig.control('/audit');
+    expect(
+      ['first', 'last', 'dropped'].map((name) => headers.get(`x-platform-audit-${name}`)).join(' '),
+    ).toBe(range);
   });
 });
 
