@@ -2,7 +2,7 @@
 // injector runs in this process. Tests that need nodes and running pods are in e2e/install.test.ts.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,17 +11,17 @@ import type { CheckReport } from '../../authoring/diagnosis/check-report.ts';
 import type { CheckFinding } from '../../authoring/diagnosis/rule.ts';
 import { CHART_KINDS, GRANTED } from '../../authoring/diagnosis/install-permissions.ts';
 import type { LeftoverReport } from '../../authoring/diagnosis/leftovers.ts';
-import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../e2e/cluster/control.ts';
+import { whyNoControlPlane } from '../../e2e/cluster/control.ts';
 import { run } from '../../e2e/cluster/run.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { runBuiltCommand } from '../../testing/machine/built-command.ts';
-import { APPLY, clusterBinary, UNVALIDATED } from '../../testing/machine/cluster-binary.ts';
+import { clusterBinary } from '../../testing/machine/cluster-binary.ts';
+import { ApiCluster, pathOf, type AnyObject } from '../../testing/cluster/api-cluster.ts';
 import { workloadOfKind } from '../../testing/cluster/annotation-mistakes.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { until } from '../../testing/time/until.ts';
 import { optedInPod } from '../../testing/cluster/pods.ts';
 import { REQUIRED } from '../../testing/cluster/rendered-chart.ts';
-import { tokenKubeconfig } from '../../testing/cluster/token-kubeconfig.ts';
 import { issueCa } from '../../webhook/certificates/issue.ts';
 import { readConfig } from '../../webhook/config.ts';
 import { startWebhook, type Webhook } from '../../webhook/start.ts';
@@ -35,12 +35,20 @@ const CHART = join(import.meta.dirname, '../../helm/agent-compliance');
 const RELEASE = 'agent-compliance';
 const NAMESPACE = 'platform-system';
 const GUARD = `${RELEASE}-guard`;
-const INJECTOR = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${RELEASE}`;
+const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
+const INJECTOR = `${ADMISSION}/mutatingwebhookconfigurations/${RELEASE}`;
+const BINDING = `${ADMISSION}/validatingadmissionpolicybindings/${GUARD}`;
+const OWN = `/api/v1/namespaces/${NAMESPACE}`;
+const TEAM = '/api/v1/namespaces/team';
+const JOBS = '/api/v1/namespaces/jobs';
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/team/deployments';
+const OBSERVATIONS = '/apis/platform.io/v1/namespaces/team/agentobservations';
+const TLS = `${OWN}/secrets/${RELEASE}-webhook-tls`;
+const QUOTA = '/api/v1/namespaces/platform-canary/resourcequotas/none';
 /** Found in every run, because no node runs the processes. */
 const BASE = ['process-not-ready'];
 
 type Body = Record<string, unknown>;
-const LIST: Body = { apiVersion: 'v1', kind: 'List' };
 type Act = () => Promise<unknown>;
 /** The previous row causes and fixes this fault. */
 const NOTHING: Act = () => Promise.resolve();
@@ -65,34 +73,29 @@ const configMapOf = (agent: string): Body => ({
 });
 
 (whyNoControlPlane() ? describe.skip : describe)('a cluster with the chart', () => {
-  let control: ControlPlane;
+  let cluster: ApiCluster;
   let webhook: Webhook | null = null;
 
-  const platform = (args: string, file = control.kubeconfig): Promise<Rendered> =>
+  const platform = (args: string, file = cluster.control.kubeconfig): Promise<Rendered> =>
     runCommandLine([...args.split(' '), '--kubeconfig', file], {
-      ...{ env: {}, cwd: '/', now: () => new Date(), color: false, ask: null },
+      env: {},
+      cwd: '/',
+      now: () => new Date(),
+      color: false,
+      ask: null,
     });
   const json = async <T>(args: string, file?: string) =>
     JSON.parse((await platform(`${args} -o json`, file)).output) as T;
   const check = (args = '', file?: string) => json<CheckReport>(`check${args}`, file);
   const codesOf = ({ findings }: CheckReport) => [...new Set(findings.map(({ code }) => code))].sort();
 
-  /** Blanks separate the arguments of a text. */
-  async function kubectl(args: string | readonly string[], input: unknown = ''): Promise<string> {
-    const words = typeof args === 'string' ? args.split(' ') : args;
-    const { stdout, stderr, code } = await run(
-      [clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...words],
-      { input: JSON.stringify(input) },
-    );
-    if (code !== 0) throw new Error(`${words.join(' ')}: ${stderr}`);
-    return stdout;
-  }
-  const apply = (object: Body) => kubectl([...APPLY, '-f', '-'], object);
-  const merge = (object: readonly string[], patch: Body, ...args: string[]) =>
-    kubectl(['patch', ...object, '--type=merge', `-p=${JSON.stringify(patch)}`, ...args]);
+  const apply = (object: Body) => cluster.apply([object]);
+  const create = (path: string, body: unknown) => cluster.post(path, body);
+  const merge = (path: string, patch: Body) => cluster.patch(path, patch);
+  const removePod = (name: string) => cluster.remove(`${TEAM}/pods/${name}`, { gracePeriodSeconds: 0 });
   const helm = async (...args: string[]) => {
     const { stdout, stderr, code } = await run([
-      ...[clusterBinary('helm'), '--kubeconfig', control.kubeconfig, '-n', NAMESPACE],
+      ...[clusterBinary('helm'), '--kubeconfig', cluster.control.kubeconfig, '-n', NAMESPACE],
       ...args,
     ]);
     if (code !== 0) throw new Error(stderr);
@@ -119,35 +122,27 @@ const configMapOf = (agent: string): Body => ({
   };
   const found = async (code: string) => (await foundThat((each) => each.code === code)).findings;
 
-  async function kubeconfigOf(account: string, namespace: string): Promise<string> {
-    const token = await kubectl(['create', 'token', account, '-n', namespace, '--duration=1h']);
-    const file = join(dirname(control.kubeconfig), `${account}.kubeconfig`);
-    const access = tokenKubeconfig(control.kubeconfig, { token: token.trim() });
-    writeFileSync(file, access, { mode: 0o600 });
-    return file;
-  }
-
   async function startInjector(): Promise<void> {
-    const KUBECONFIG = await kubeconfigOf(`${RELEASE}-webhook`, NAMESPACE);
-    const image = 'registry.example/agent-compliance/sidecar:0.0.0-source';
     const config = readConfig({
-      ...{ SIDECAR_IMAGE: image, POD_NAMESPACE: NAMESPACE, KUBECONFIG },
+      SIDECAR_IMAGE: 'registry.example/agent-compliance/sidecar:0.0.0-source',
+      POD_NAMESPACE: NAMESPACE,
+      KUBECONFIG: await cluster.kubeconfigOf(NAMESPACE, `${RELEASE}-webhook`),
       MANIFEST_CONFIGURATION: `${RELEASE}-manifests`,
     });
     if (!config.ok) throw new Error(JSON.stringify(config.problems));
     const signal = new AbortController().signal;
     webhook = await startWebhook({ ...config.config, PORT: 0 }, silentLogger, signal, { everyMs: 500 });
     const { port } = webhook;
-    const hasService = (await kubectl(['get', '--raw', INJECTOR])).includes('"service":');
-    for (const [kind, name, path] of [
-      ['mutatingwebhookconfiguration', RELEASE, 'mutate/pod'],
-      ['validatingwebhookconfiguration', `${RELEASE}-manifests`, 'validate/manifest'],
+    const hasService = JSON.stringify(await cluster.get(INJECTOR)).includes('"service":');
+    for (const [configuration, path] of [
+      [INJECTOR, 'mutate/pod'],
+      [`${ADMISSION}/validatingwebhookconfigurations/${RELEASE}-manifests`, 'validate/manifest'],
     ] as const) {
       const patch = [
         ...(hasService ? [{ op: 'remove', path: '/webhooks/0/clientConfig/service' }] : []),
         { op: 'add', path: '/webhooks/0/clientConfig/url', value: `https://127.0.0.1:${port}/${path}` },
       ];
-      await kubectl(['patch', kind, name, '--type=json', `-p=${JSON.stringify(patch)}`]);
+      await cluster.patch(configuration, patch, 'json');
     }
   }
 
@@ -157,7 +152,7 @@ const configMapOf = (agent: string): Body => ({
   }
 
   const lease = (renewTime: Date, leaseDurationSeconds: number) =>
-    merge(['lease', 'platform-operator', '-n', NAMESPACE], {
+    merge(`/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/platform-operator`, {
       spec: {
         holderIdentity: 'operator-1',
         leaseDurationSeconds,
@@ -165,52 +160,36 @@ const configMapOf = (agent: string): Body => ({
       },
     });
   const goodLease = () => lease(new Date(), 3_600);
-  const canary = (status: string) =>
-    merge(
-      ['validatingadmissionpolicy', `${RELEASE}-canary`],
-      {
-        status: {
-          conditions: [
-            {
-              ...{ type: 'CanaryPassing', status, reason: 'Differs', message: 'not the expected pod' },
-              lastTransitionTime: '2026-01-01T00:00:00Z',
-            },
-          ],
-        },
-      },
-      '--subresource=status',
-    );
+  const canary = (status: string) => {
+    const condition = { type: 'CanaryPassing', status, reason: 'Differs', message: 'not the expected pod' };
+    const conditions = [{ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }];
+    const policy = `${ADMISSION}/validatingadmissionpolicies/${RELEASE}-canary`;
+    return merge(`${policy}/status`, { status: { conditions } });
+  };
   const observe = (...conditions: [type: string, status: string, reason: string][]) => {
     const rest = { message: 'some message', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const all = conditions.map(([type, status, reason]) => ({ type, status, reason, ...rest }));
     const status = { phase: 'Healthy', conditions: all };
-    return merge(['ao', 'chat', '-n', 'team'], { status }, '--subresource=status');
+    return merge(`${OBSERVATIONS}/chat/status`, { status });
   };
-  const manifest = (data: Record<string, string>) =>
-    kubectl(['replace', UNVALIDATED, '-f', '-'], {
-      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
-      ...{ metadata: { name: 'chat-manifest', namespace: 'team' }, data },
-    });
+  const manifest = (data: Record<string, string>) => merge(`${TEAM}/configmaps/chat-manifest`, { data });
   const available = (part: string, count: number) =>
-    merge(
-      ['deployment', `${RELEASE}-${part}`, '-n', NAMESPACE],
-      { status: { replicas: count, availableReplicas: count, readyReplicas: count, updatedReplicas: count } },
-      '--subresource=status',
-    );
+    merge(`/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${RELEASE}-${part}/status`, {
+      status: { replicas: count, availableReplicas: count, readyReplicas: count, updatedReplicas: count },
+    });
 
   beforeAll(async () => {
-    control = await startControlPlane();
-    await kubectl('create namespace team');
+    cluster = await ApiCluster.start();
+    await cluster.namespaces('team');
     expect((await check()).findings.map(({ code }) => code)).toEqual(['release-missing']);
     expect(await platform('check --pre')).toMatchObject({ exitCode: 0 });
     await helm('install', RELEASE, CHART, '--create-namespace', ...REQUIRED);
-    await kubectl('wait --for=condition=Established crd/agentobservations.platform.io --timeout=100s');
+    await until(() => cluster.serves(OBSERVATIONS));
     // The controllers that set this do not run here.
-    const accounts = [NAMESPACE, 'team', 'platform-canary'].map((namespace) =>
-      kubectl(['create', 'serviceaccount', 'default', '-n', namespace]),
-    );
+    for (const name of [NAMESPACE, 'platform-canary'])
+      await cluster.post(`/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: 'default' } });
     const parts = ['operator', 'webhook', 'control-plane'].map((part) => available(part, 2));
-    await Promise.all([...accounts, ...parts, goodLease()]);
+    await Promise.all([...parts, goodLease()]);
     await startInjector();
     // The API server uses a changed CA of a webhook a moment later.
     await until(() =>
@@ -229,7 +208,7 @@ const configMapOf = (agent: string): Body => ({
 
   afterAll(async () => {
     await stopInjector();
-    await control?.close();
+    await cluster?.close();
   });
 
   test('has no finding except the processes that no node runs', async () => {
@@ -247,8 +226,8 @@ const configMapOf = (agent: string): Body => ({
         'a guard that only audits',
         'guard-off',
         'does not deny; its validationActions: Audit',
-        () => merge(['validatingadmissionpolicybinding', GUARD], { spec: { validationActions: ['Audit'] } }),
-        () => merge(['validatingadmissionpolicybinding', GUARD], { spec: { validationActions: ['Deny'] } }),
+        () => merge(BINDING, { spec: { validationActions: ['Audit'] } }),
+        () => merge(BINDING, { spec: { validationActions: ['Deny'] } }),
       ],
       [
         'a webhook that is scaled to zero',
@@ -275,8 +254,8 @@ const configMapOf = (agent: string): Body => ({
         'a deleted object of the release',
         'release-object-missing',
         `ServiceAccount ${RELEASE}-operator`,
-        () => kubectl(`delete serviceaccount ${RELEASE}-operator -n ${NAMESPACE}`),
-        () => kubectl(`create serviceaccount ${RELEASE}-operator -n ${NAMESPACE}`),
+        () => cluster.remove(`${OWN}/serviceaccounts/${RELEASE}-operator`),
+        () => create(`${OWN}/serviceaccounts`, { metadata: { name: `${RELEASE}-operator` } }),
       ],
       [
         'an invalid manifest',
@@ -290,7 +269,7 @@ const configMapOf = (agent: string): Body => ({
         'manifest-missing',
         'Deployment other in team: its ConfigMap other-manifest does not exist',
         () => apply(deployment('other')),
-        () => kubectl('delete deployment other -n team'),
+        () => cluster.remove(`${DEPLOYMENTS}/other`),
       ],
       [
         'an agent that does not report',
@@ -328,17 +307,16 @@ const configMapOf = (agent: string): Body => ({
         'image-pull',
         'ErrImagePull, not found',
         async () => {
-          await kubectl(
-            ['create', UNVALIDATED, '-n', 'team', '-f', '-'],
-            optedInPod({ metadata: { name: 'pull' } }),
-          );
+          await create(`${TEAM}/pods`, optedInPod({ metadata: { name: 'pull' } }));
           await apply(configMapOf('pull'));
           const image = { image: '', imageID: '', ready: false, restartCount: 0 };
           const containerStatuses = [{ name: 'agent', state: { waiting: WAITING }, ...image }];
-          const pod = ['pod', 'pull', '-n', 'team'];
-          await merge(pod, { status: { containerStatuses } }, '--subresource=status');
+          await merge(`${TEAM}/pods/pull/status`, { status: { containerStatuses } });
         },
-        () => kubectl('delete pod/pull configmap/pull-manifest -n team --grace-period=0 --force'),
+        async () => {
+          await removePod('pull');
+          await cluster.remove(`${TEAM}/configmaps/pull-manifest`);
+        },
       ],
     ];
 
@@ -383,11 +361,11 @@ const configMapOf = (agent: string): Body => ({
         { spec: { source: 'sidecar', agentRef: { apiVersion, kind, name } } },
         'platform.io/v1',
       );
-    const status = (object: readonly string[], body: Body) =>
-      merge([...object, '-n', 'jobs'], { status: body }, '--subresource=status');
+    const observations = OBSERVATIONS.replace('team', 'jobs');
+    const status = (path: string, body: Body) => merge(`${path}/status`, { status: body });
     /** The manifest that an agent reports. In the future, so that its ConfigMap did not change a moment ago. */
     const reports = (name: string, text: string) =>
-      status(['ao', name], {
+      status(`${observations}/${name}`, {
         phase: 'Healthy',
         instances: [
           {
@@ -404,7 +382,8 @@ const configMapOf = (agent: string): Body => ({
     };
     /** What a StatefulSet's controller writes, which does not run here. */
     const refusal = async (name: string) => {
-      const uid = await kubectl(['get', 'statefulset', name, '-n', 'jobs', '-o', 'jsonpath={.metadata.uid}']);
+      const path = `/apis/apps/v1/namespaces/jobs/statefulsets/${name}`;
+      const { uid } = (await cluster.get<{ metadata: { uid: string } }>(path)).metadata;
       const time = new Date().toISOString().replace(/[.]\d+/, '');
       await apply(
         named('Event', `${name}.1`, {
@@ -441,11 +420,11 @@ const configMapOf = (agent: string): Body => ({
       // With the label, the policy admits the remote observation, which stands for one that an earlier version admitted.
       const labels = { 'app.kubernetes.io/part-of': 'agent-compliance' };
       await apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'jobs', labels } });
-      await kubectl('create serviceaccount default -n jobs');
-      for (const object of objects) await apply(object);
-      await kubectl('label namespace jobs app.kubernetes.io/part-of-');
+      await create(`${JOBS}/serviceaccounts`, { metadata: { name: 'default' } });
+      await cluster.apply(objects);
+      await merge(JOBS, { metadata: { labels: { 'app.kubernetes.io/part-of': null } } });
       // The pods of `stale` keep the content of the earlier ConfigMap.
-      await kubectl('delete configmap stale-manifest -n jobs');
+      await cluster.remove(`${JOBS}/configmaps/stale-manifest`);
       await apply(configMap('stale', { immutable: true, data: { 'agent.yaml': manifestText() } }));
       const never = {
         type: 'Reporting',
@@ -455,19 +434,20 @@ const configMapOf = (agent: string): Body => ({
       };
       await Promise.all([
         refusal('refused'),
-        status(['job', 'done'], ended),
-        status(['pod', 'failing'], { initContainerStatuses: [notRunning] }),
+        status('/apis/batch/v1/namespaces/jobs/jobs/done', ended),
+        status(`${JOBS}/pods/failing`, { initContainerStatuses: [notRunning] }),
         reports('stale', EARLIER),
         reports('binary', manifestText()),
-        status(['ao', 'mute'], {
+        status(`${observations}/mute`, {
           phase: 'Unknown',
           conditions: [{ ...never, lastTransitionTime: '2026-01-01T00:00:00Z' }],
         }),
       ]);
     });
     afterAll(async () => {
-      await kubectl('delete -f - --force --grace-period=0', { ...LIST, items: objects });
-      await kubectl('delete event refused.1 -n jobs');
+      const options = { gracePeriodSeconds: 0, propagationPolicy: 'Background' };
+      for (const object of objects as unknown as AnyObject[]) await cluster.remove(pathOf(object), options);
+      await cluster.remove(`${JOBS}/events/refused.1`);
       await recovered();
     });
 
@@ -536,13 +516,13 @@ const configMapOf = (agent: string): Body => ({
       ['release-unreadable', 'found', `Secret ${NAMESPACE}/${name}`],
       ['release-object-missing', 'unknown', ''],
     ]);
-    await kubectl(['delete', 'secret', name, '-n', NAMESPACE]);
+    await cluster.remove(`${OWN}/secrets/${name}`);
   });
 
   describe('while the injector is unavailable', () => {
     beforeAll(stopInjector);
     afterAll(async () => {
-      await kubectl('delete pod chat -n team --ignore-not-found --grace-period=0 --force');
+      if (await cluster.serves(`${TEAM}/pods/chat`)) await removePod('chat');
       await apply({
         ...{ apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingAdmissionPolicyBinding' },
         ...{ metadata: { name: GUARD }, spec: { policyName: GUARD, validationActions: ['Deny'] } },
@@ -561,11 +541,12 @@ const configMapOf = (agent: string): Body => ({
     });
 
     test('reports an empty caBundle, a caBundle of another CA and an expired certificate', async () => {
-      const bundle = (caBundle: string) =>
-        kubectl([
-          ...['patch', 'mutatingwebhookconfiguration', RELEASE, '--type=json'],
-          `-p=${JSON.stringify([{ op: 'replace', path: '/webhooks/0/clientConfig/caBundle', value: caBundle }])}`,
-        ]);
+      const bundle = (value: string) =>
+        cluster.patch(
+          INJECTOR,
+          [{ op: 'replace', path: '/webhooks/0/clientConfig/caBundle', value }],
+          'json',
+        );
       const base64 = (text: string) => Buffer.from(text).toString('base64');
       const other = await issueCa({ now: new Date('2020-01-01'), days: 30 });
       await bundle('');
@@ -575,28 +556,26 @@ const configMapOf = (agent: string): Body => ({
       expect(wrong.findings.find(({ code }) => code === 'injector-not-trusted')?.message).toContain(
         'is not signed by a CA in the caBundle',
       );
-      const secret = ['secret', `${RELEASE}-webhook-tls`, '-n', NAMESPACE];
-      await merge(secret, { data: { 'ca.crt': base64(other.cert) } });
+      await merge(TLS, { data: { 'ca.crt': base64(other.cert) } });
       expect((await found('certificate-expired'))[0]?.message).toBe(
         'the CA of the injector expired on 2020-01-31',
       );
     });
 
     test('reports each pod that is admitted without a sidecar because the guard is missing', async () => {
-      const quota = ['resourcequota', 'none', '-n', 'platform-canary'];
-      await kubectl(['create', 'quota', ...quota.slice(1), '--hard=pods=0']);
+      const hard = { pods: '0' };
+      await create(dirname(QUOTA), { metadata: { name: 'none' }, spec: { hard } });
       // The controller that sets the status does not run here.
-      const status = { hard: { pods: '0' }, used: { pods: '0' } };
-      await merge(quota, { status }, '--subresource=status');
-      await kubectl(`delete validatingadmissionpolicybinding ${GUARD}`);
+      await merge(`${QUOTA}/status`, { status: { hard, used: hard } });
+      await cluster.remove(BINDING);
       const guardIneffective = (status: string) =>
         foundThat((each) => each.code === 'guard-ineffective' && each.status === status);
       // The quota rejects the test pod before injector and guard do.
       expect((await guardIneffective('unknown')).findings[0]?.message).toContain('quota: none');
-      await kubectl(['delete', ...quota]);
+      await cluster.remove(QUOTA);
       const { report } = await guardIneffective('found');
       expect(codesOf(report)).toEqual(expect.arrayContaining(['guard-missing', 'injector-no-answer']));
-      await kubectl(['create', UNVALIDATED, '-n', 'team', '-f', '-'], optedInPod());
+      await create(`${TEAM}/pods`, optedInPod());
       expect((await found('pod-without-sidecar'))[0]).toMatchObject({
         message: 'pod chat in team opts in but runs without a sidecar',
         hint: 'kubectl delete pod chat -n team, and create it again',
@@ -608,9 +587,7 @@ const configMapOf = (agent: string): Body => ({
     await recovered();
     const waited = await platform('check --wait 2s');
     expect(waited).toMatchObject({ exitCode: 1, output: expect.stringContaining('process-not-ready') });
-    await kubectl('create clusterrole waits --verb=get --resource=pods');
     expect(await platform('check --pre --wait 30s')).toMatchObject({ exitCode: 0 });
-    await kubectl('delete clusterrole waits');
   });
 
   test('--pre finds names that belong to another release', async () => {
@@ -624,13 +601,20 @@ const configMapOf = (agent: string): Body => ({
   });
 
   test('reports checks as unknown, with the missing permission, for a user without permissions', async () => {
-    const file = await kubeconfigOf('default', 'team');
+    const file = await cluster.kubeconfigOf('team', 'default');
     const withoutPermissions = await check('', file);
     expect(withoutPermissions.findings.map(({ code, status, message }) => [code, status, message])).toEqual([
       ['release-missing', 'unknown', `missing permission: list deployments in ${NAMESPACE}`],
     ]);
-    await kubectl(`create role reader -n ${NAMESPACE} --verb=list --resource=deployments.apps`);
-    await kubectl(`create rolebinding reader -n ${NAMESPACE} --role=reader --serviceaccount=team:default`);
+    const apiGroup = 'rbac.authorization.k8s.io';
+    const inside = `/apis/${apiGroup}/v1/namespaces/${NAMESPACE}`;
+    const metadata = { name: 'reader' };
+    const rules = [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['list'] }];
+    await create(`${inside}/roles`, { metadata, rules });
+    await create(`${inside}/rolebindings`, {
+      ...{ metadata, roleRef: { apiGroup, kind: 'Role', name: 'reader' } },
+      subjects: [{ kind: 'ServiceAccount', name: 'default', namespace: 'team' }],
+    });
     // A new permission takes a moment to become effective.
     const some = await eventually(
       () => check('', file),
@@ -669,7 +653,7 @@ const configMapOf = (agent: string): Body => ({
     await recovered();
     const built = await runBuiltCommand(['check', '-o', 'json'], {
       cwd: '/',
-      env: { KUBECONFIG: control.kubeconfig },
+      env: { KUBECONFIG: cluster.control.kubeconfig },
     });
     expect(built).toMatchObject({ errors: '', exitCode: 1 });
     expect(codesOf(JSON.parse(built.output) as CheckReport)).toEqual(BASE);
@@ -681,7 +665,10 @@ const configMapOf = (agent: string): Body => ({
     ['check -n platform-system --release other', 'not installed'],
   ])('platform %s exits with 1 and the reason', async (args, reason) => {
     const { exitCode, output, errors } = await runCommandLine(
-      [...args.split(' '), ...(args.includes('--kubeconfig') ? [] : ['--kubeconfig', control.kubeconfig])],
+      [
+        ...args.split(' '),
+        ...(args.includes('--kubeconfig') ? [] : ['--kubeconfig', cluster.control.kubeconfig]),
+      ],
       { env: {}, cwd: '/', now: () => new Date(), color: false, ask: null },
     );
     expect(exitCode).toBe(1);
@@ -732,29 +719,21 @@ const configMapOf = (agent: string): Body => ({
     for (const crd of crds) await apply(crd);
     const folder = mkdtempSync(join(tmpdir(), 'kagent-'));
     try {
-      await kubectl([
-        'wait',
-        '--for=condition=Established',
-        '--timeout=100s',
-        ...crds.map(({ metadata }) => `crd/${metadata.name}`),
-      ]);
-      const create = async (plural: keyof typeof kinds, name: string, spec: object) => {
-        const body = { apiVersion: 'kagent.dev/v1alpha2', kind: kinds[plural], metadata: { name }, spec };
-        const path = `/apis/kagent.dev/v1alpha2/namespaces/team/${plural}`;
+      const path = (plural: keyof typeof kinds) => `/apis/kagent.dev/v1alpha2/namespaces/team/${plural}`;
+      const createKagent = async (plural: keyof typeof kinds, name: string, spec: object) => {
         // A new kind is served a moment after it is established.
-        for (let tries = 1; ; tries += 1)
-          try {
-            return await kubectl(['create', '--raw', path, '-f', '-'], body);
-          } catch (error) {
-            if (tries === 100) throw error;
-            await sleep(200);
-          }
+        await until(() => cluster.serves(path(plural)));
+        const body = { apiVersion: 'kagent.dev/v1alpha2', kind: kinds[plural], metadata: { name }, spec };
+        await create(path(plural), body);
       };
-      await create('modelconfigs', 'default-model-config', {
+      await createKagent('modelconfigs', 'default-model-config', {
         provider: 'Anthropic',
         model: 'claude-sonnet-4-5',
       });
-      await create('agents', 'helper', { type: 'Declarative', declarative: { systemMessage: 'Help.' } });
+      await createKagent('agents', 'helper', {
+        type: 'Declarative',
+        declarative: { systemMessage: 'Help.' },
+      });
       const result = await platform(`init ${folder} --from kagent:team/helper`);
       expect(result).toMatchObject({ exitCode: 0, errors: '' });
       const text = readFileSync(join(folder, 'agent.yaml'), 'utf8');
@@ -766,7 +745,7 @@ const configMapOf = (agent: string): Body => ({
       );
     } finally {
       rmSync(folder, { recursive: true, force: true });
-      for (const { metadata } of crds) await kubectl(['delete', 'crd', metadata.name, '--wait=false']);
+      for (const crd of crds as AnyObject[]) await cluster.remove(pathOf(crd));
     }
   });
 
@@ -784,12 +763,14 @@ const configMapOf = (agent: string): Body => ({
       expect(output).toContain('1 AgentObservation is kept in team');
       const verified = await platform('uninstall --verify');
       expect(verified).toMatchObject({ exitCode: 1, output: expect.stringContaining('is still installed') });
-      await kubectl(`get deployment ${RELEASE}-webhook -n ${NAMESPACE}`);
+      expect(
+        await cluster.serves(`/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${RELEASE}-webhook`),
+      ).toBe(true);
     });
 
     test('--verify lists each leftover with its command, and nothing after they are removed', async () => {
       await recovered();
-      await kubectl(['create', UNVALIDATED, '-n', 'team', '-f', '-'], optedInPod());
+      await create(`${TEAM}/pods`, optedInPod());
       await helm('uninstall', RELEASE);
       const labels = { 'app.kubernetes.io/name': 'agent-compliance', 'app.kubernetes.io/instance': RELEASE };
       await apply({
@@ -801,8 +782,8 @@ const configMapOf = (agent: string): Body => ({
         'kubectl delete clusterroles.rbac.authorization.k8s.io agent-compliance-view',
         'kubectl delete pod chat -n team, and create it again',
       ]);
-      await kubectl('delete clusterrole agent-compliance-view');
-      await kubectl('delete pod chat -n team --grace-period=0 --force');
+      await cluster.remove('/apis/rbac.authorization.k8s.io/v1/clusterroles/agent-compliance-view');
+      await removePod('chat');
       const { output, exitCode } = await platform('uninstall --verify');
       expect({ output, exitCode }).toEqual({
         output: expect.stringContaining('nothing is left'),
@@ -820,7 +801,7 @@ const configMapOf = (agent: string): Body => ({
     });
 
     test('--verify does not report success without the permission to check', async () => {
-      const file = await kubeconfigOf('default', 'team');
+      const file = await cluster.kubeconfigOf('team', 'default');
       const { exitCode, output } = await platform('uninstall --verify', file);
       expect(exitCode).toBe(1);
       expect(output).toContain('unknown: missing permission: list clusterroles in every namespace');

@@ -21,7 +21,7 @@ export interface AnyObject {
 type PatchType = 'merge' | 'strategic-merge' | 'json';
 
 /** The API path of an object; without a namespace, that of a cluster-wide object. */
-function pathOf({ apiVersion, kind, metadata }: AnyObject): string {
+export function pathOf({ apiVersion, kind, metadata }: AnyObject): string {
   const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const inside = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
   const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
