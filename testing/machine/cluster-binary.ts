@@ -10,8 +10,6 @@ export const CLUSTER_CACHE = process.env['CLUSTER_CACHE'] ?? join(homedir(), '.c
  * OpenAPI document of each group, which is three quarters of its processor time.
  */
 export const UNVALIDATED = '--validate=false';
-/** `kubectl apply` with little work: to update an object, kubectl's own merge also needs those documents. */
-export const APPLY: readonly string[] = ['apply', '--server-side', '--force-conflicts', UNVALIDATED];
 
 /** The path of a binary of the test cluster. Throws with build instructions if it does not exist. */
 export function clusterBinary(name: string): string {
