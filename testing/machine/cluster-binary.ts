@@ -5,12 +5,6 @@ import { join } from 'node:path';
 /** Directory of the binaries built by e2e/cluster/build.sh (same default as e2e/cluster/layout.sh). */
 export const CLUSTER_CACHE = process.env['CLUSTER_CACHE'] ?? join(homedir(), '.cache/agent-compliance/k8s');
 
-/**
- * For kubectl commands that only prepare a test. To find out whether the API server validates, kubectl downloads and parses the
- * OpenAPI document of each group, which is three quarters of its processor time.
- */
-export const UNVALIDATED = '--validate=false';
-
 /** The path of a binary of the test cluster. Throws with build instructions if it does not exist. */
 export function clusterBinary(name: string): string {
   const path = join(CLUSTER_CACHE, 'bin', name);
