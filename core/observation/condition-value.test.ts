@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { conditionValue, verdictText } from './condition-value.ts';
+import { conditionValue } from './condition-value.ts';
 
 test.each([
   ['True', 'Yes'],
@@ -13,12 +13,4 @@ test.each([
   ['constructor', 'Unknown'],
 ])('a condition with the status %j says %s', (status, value) => {
   expect(conditionValue(status)).toBe(value);
-});
-
-test.each([
-  ['True', 'yes: why'],
-  ['False', 'no: why'],
-  ['Unknown', 'unknown: why'],
-])('a verdict with the status %s is one line', (status, text) => {
-  expect(verdictText({ status, message: 'why' })).toBe(text);
 });

@@ -1,6 +1,6 @@
 import type { GapReport } from '../../core/shapes/gap.ts';
 import { lostPointsLines } from '../../core/gap/lost-points.ts';
-import { conditionValue, verdictText } from '../../core/observation/condition-value.ts';
+import { conditionValue } from '../../core/observation/condition-value.ts';
 import type { AgentRow } from './control-plane-client.ts';
 
 /** Colour functions; without a terminal they return the text unchanged. */
@@ -76,7 +76,8 @@ export function complianceLines(agents: readonly AgentRow[], palette: Palette): 
   return [
     palette.bold('Compliant, and why. Grade, evidence and proved score explain it:'),
     ...agents.map(({ agentName, compliant }) => {
-      const line = `  ${agentName.padEnd(width)}  ${verdictText(compliant)}`;
+      const verdict = `${conditionValue(compliant.status).toLowerCase()}: ${compliant.message}`;
+      const line = `  ${agentName.padEnd(width)}  ${verdict}`;
       return palette.verdict(compliant.status, line);
     }),
   ].join('\n');
