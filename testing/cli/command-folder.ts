@@ -8,14 +8,14 @@ import type { Rendered } from '../../cli/rendered.ts';
 
 interface CommandFolder {
   /** The path of a file; without a name, that of the folder. */
-  at(name?: string): string;
+  at: (name?: string) => string;
   /** Writes a file, and creates its directories. */
-  write(name: string, text: string | Buffer): void;
-  read(name: string): string;
+  write: (name: string, text: string | Buffer) => void;
+  read: (name: string) => string;
   /** Sorted names of the entries. */
-  names(directory?: string): string[];
+  names: (directory?: string) => string[];
   /** Runs a command in the folder. Blanks separate the arguments of a text. */
-  run(args: string | readonly string[], context?: Partial<CliContext>): Promise<Rendered>;
+  run: (args: string | readonly string[], context?: Partial<CliContext>) => Promise<Rendered>;
 }
 
 /** An empty folder for each test of the file, in which it runs commands. */
