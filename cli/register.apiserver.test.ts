@@ -48,8 +48,12 @@ async function heartbeat(url: string, key: string): Promise<number> {
 const keyIn = (output: string): string => /^PLATFORM_KEY=(\S+)$/m.exec(output)?.[1] ?? '';
 
 describe('platform register with a control plane', () => {
+  let url: string;
+  beforeAll(async () => {
+    url = await startControlPlane('good', { PLATFORM_ADMIN_KEY: ADMIN });
+  });
+
   test('creates a valid key and invalidates the previous key', async () => {
-    const url = await startControlPlane('good', { PLATFORM_ADMIN_KEY: ADMIN });
     const first = await register(['--name', 'shop', '--url', url]);
     expect(first).toMatchObject({
       exitCode: 0,
@@ -76,7 +80,6 @@ describe('platform register with a control plane', () => {
   });
 
   test('registers the manifest with the agent', async () => {
-    const url = await startControlPlane('manifest', { PLATFORM_ADMIN_KEY: ADMIN });
     const manifest = join(dirname(import.meta.dirname), 'examples/agents/gappy/agent.yaml');
     const { output, exitCode } = await register([manifest, '--url', url, '--json']);
     expect(exitCode).toBe(0);
