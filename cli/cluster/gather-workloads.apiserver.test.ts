@@ -1,13 +1,13 @@
 // Why pods of each kind of workload are rejected, as the real controllers of Kubernetes report it.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { known, type Fact, type WorkloadFacts } from '../../authoring/diagnosis/facts.ts';
-import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../e2e/cluster/control.ts';
-import { run } from '../../e2e/cluster/run.ts';
-import { KubeClient } from '../../kube/client.ts';
-import { loadClusterAccess } from '../../kube/cluster-access.ts';
+import { whyNoControlPlane } from '../../e2e/cluster/control.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { workloadOfKind } from '../../testing/cluster/annotation-mistakes.ts';
-import { clusterBinary } from '../../testing/machine/cluster-binary.ts';
+import { ApiCluster, creationOf } from '../../testing/cluster/api-cluster.ts';
+import { until as untilTrue } from '../../testing/time/until.ts';
 import { workloadsOf } from './gather-workloads.ts';
 
 // Much longer than the tests need.
@@ -19,18 +19,17 @@ const NAMES = ['deployment', 'statefulset', 'daemonset', 'replicaset', 'job', 'c
 const workload = (kind: string): object =>
   workloadOfKind(kind, { inner: { 'platform.io/inject': 'true' } }, kind.toLowerCase());
 
-(whyNoControlPlane() ? describe.skip : describe)('rejected pods', () => {
-  let control: ControlPlane;
-  let client: KubeClient;
+const QUOTA = '/api/v1/namespaces/team/resourcequotas/none';
+const pathIn = (group: string, path: string) => `/apis/${group}/v1/namespaces/team/${path}`;
 
-  async function kubectl(args: readonly string[], input: unknown = ''): Promise<string> {
-    const { stdout, stderr, code } = await run(
-      [clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args],
-      { input: JSON.stringify(input) },
-    );
-    if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
-    return stdout;
-  }
+interface CronJob {
+  metadata: { uid: string; name: string };
+  spec: { jobTemplate: object };
+}
+
+(whyNoControlPlane() ? describe.skip : describe)('rejected pods', () => {
+  let cluster: ApiCluster;
+  let client: KubeClient;
 
   /** The workloads, once they are as expected. */
   async function eventually(
@@ -53,15 +52,8 @@ const workload = (kind: string): object =>
   async function quotaIsForgotten(): Promise<void> {
     const spec = { containers: [{ name: 'agent', image: 'agent' }] };
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'admitted', namespace: 'team' }, spec };
-    const isAdmitted = () =>
-      kubectl(['create', '--dry-run=server', '-f', '-'], pod).then(
-        () => true,
-        () => false,
-      );
-    for (const end = Date.now() + 120_000; !(await isAdmitted());) {
-      if (Date.now() > end) throw new Error('the API server does not admit a pod without a quota');
-      await delay(500);
-    }
+    const isAdmitted = async () => (await client.send(creationOf(pod))).ok;
+    await untilTrue(isAdmitted, 'the admission of a pod without a quota');
   }
   const refusedOf = (all: WorkloadFacts[], name: string) => {
     const found = all.find((each) => each.name === name);
@@ -69,22 +61,27 @@ const workload = (kind: string): object =>
   };
 
   beforeAll(async () => {
-    control = await startControlPlane({ controllers: true });
-    client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
-    await kubectl(['create', 'namespace', 'team']);
+    cluster = await ApiCluster.start({ controllers: true });
+    ({ client } = cluster);
+    await cluster.controlledNamespace('team');
     // No kubelet runs; the DaemonSet needs a node to create a pod for.
-    await kubectl(['create', '-f', '-'], { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' } });
-    await kubectl(['create', 'quota', 'none', '-n', 'team', '--hard=pods=0']);
-    const used = ['quota/none', '-n', 'team', '--for=jsonpath={.status.hard.pods}=0', '--timeout=100s'];
-    await kubectl(['wait', ...used]);
-    const items = ['Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'Job', 'CronJob'].map(workload);
-    await kubectl(['create', '-f', '-'], { apiVersion: 'v1', kind: 'List', items });
-    await kubectl(['create', 'job', 'cronjob-1', '-n', 'team', '--from=cronjob/cronjob']);
+    await cluster.post('/api/v1/nodes', { metadata: { name: 'node-1' } });
+    await cluster.post(dirname(QUOTA), { metadata: { name: 'none' }, spec: { hard: { pods: '0' } } });
+    await untilTrue(async () => {
+      const { status } = await cluster.get<{ status?: { hard?: { pods?: string } } }>(QUOTA);
+      return status?.hard?.pods === '0';
+    }, 'the quota');
+    const kinds = ['Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'Job', 'CronJob'];
+    await cluster.apply(kinds.map(workload));
+    const cronJob = await cluster.get<CronJob>(pathIn('batch', 'cronjobs/cronjob'));
+    const { uid, name } = cronJob.metadata;
+    const owner = { apiVersion: 'batch/v1', kind: 'CronJob', name, uid, controller: true };
+    await cluster.post(pathIn('batch', 'jobs'), {
+      ...cronJob.spec.jobTemplate,
+      metadata: { name: 'cronjob-1', ownerReferences: [owner] },
+    });
   });
-  afterAll(async () => {
-    await client.close();
-    await control.close();
-  });
+  afterAll(() => cluster?.close());
 
   test.each(NAMES)('of a %s are found', async (name) => {
     const all = await eventually((found) => typeof refusedOf(found, name) === 'string');
@@ -96,20 +93,25 @@ const workload = (kind: string): object =>
   });
 
   test('are no longer found after the pods were created, or are not wanted any more', async () => {
-    await kubectl(['scale', 'statefulset', 'statefulset', '-n', 'team', '--replicas=0']);
+    const set = pathIn('apps', 'statefulsets/statefulset');
+    await cluster.patch(set, { spec: { replicas: 0 } });
     await eventually((all) => refusedOf(all, 'statefulset') === null);
-    await kubectl(['delete', 'quota', 'none', '-n', 'team']);
+    await cluster.remove(QUOTA);
     await quotaIsForgotten();
-    await kubectl(['scale', 'statefulset', 'statefulset', '-n', 'team', '--replicas=1']);
-    await kubectl(['rollout', 'restart', 'deployment/deployment', '-n', 'team']);
+    await cluster.patch(set, { spec: { replicas: 1 } });
+    const restarted = { metadata: { annotations: { restarted: 'yes' } } };
+    await cluster.patch(pathIn('apps', 'deployments/deployment'), { spec: { template: restarted } });
     // A change makes a controller retry at once. Repeated, because a retry may be rejected once more.
     let tries = 0;
-    const retry = () =>
-      kubectl([
-        'annotate',
-        ...['replicaset/replicaset', 'daemonset/daemonset', 'job/job', 'job/cronjob-1'],
-        ...['statefulset/statefulset', '--overwrite', '-n', 'team', `retry=${(tries += 1)}`],
-      ]);
+    const retry = () => {
+      const body = { metadata: { annotations: { retry: String((tries += 1)) } } };
+      const apps = ['replicasets/replicaset', 'daemonsets/daemonset', 'statefulsets/statefulset'];
+      const paths = [
+        ...apps.map((path) => pathIn('apps', path)),
+        ...['jobs/job', 'jobs/cronjob-1'].map((path) => pathIn('batch', path)),
+      ];
+      return Promise.all(paths.map((path) => cluster.patch(path, body)));
+    };
     await eventually(
       (all) => all.length === NAMES.length && all.every(({ refused }) => valueOf(refused) === null),
       retry,
