@@ -1,19 +1,18 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { parse, stringify } from 'yaml';
 import type { AgentObservation } from '../core/observation/observation.ts';
-import { startControlPlane as startCluster, whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { KubeClient } from '../kube/client.ts';
-import { loadClusterAccess } from '../kube/cluster-access.ts';
-import { deleteObject, expectOk, getObject } from '../kube/objects.ts';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { deleteObject, getObject } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, AGENT_POLICIES, collectionPath, objectPath, PODS } from '../kube/resources.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { Secret } from '../runtime/secret.ts';
 import { apiAudit, permissionsOf } from '../testing/cluster/api-audit.ts';
+import { ApiCluster } from '../testing/cluster/api-cluster.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
 import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
 import { injectedSpec } from '../testing/cluster/injected-spec.ts';
@@ -29,30 +28,24 @@ const REMOTE = 'platform-remote';
 (whyNoControlPlane() ? describe.skip : describe)('the control plane on a real API server', () => {
   const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-api-'));
   const audit = apiAudit(scratch);
-  const kubeconfig = join(scratch, 'control-plane.kubeconfig');
-  let cluster: Awaited<ReturnType<typeof startCluster>>;
+  let cluster: ApiCluster;
+  let kubeconfig = '';
   let client: KubeClient;
   let process: ControlPlane | null = null;
   let namespaces = 0;
   let namespace = '';
 
   beforeAll(async () => {
-    cluster = await startCluster({ apiServerArgs: audit.args });
-    client = new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
-    for (const plural of ['agentobservations', 'agentpolicies']) {
-      const crd: unknown = parse(readFileSync(join(import.meta.dirname, `../crds/${plural}.yaml`), 'utf8'));
-      await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
-    }
-    await post('/api/v1/namespaces', { metadata: { name: REMOTE } });
-    await createAccount();
-    await until(
-      'the resource definition',
-      async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
-    );
+    cluster = await ApiCluster.start({ apiServerArgs: audit.args });
+    ({ client } = cluster);
+    await cluster.define('agentobservations', 'agentpolicies');
+    await cluster.namespaces(REMOTE);
+    const { cluster: everywhere, remote } = CONTROL_PLANE_PERMISSIONS;
+    await cluster.account(REMOTE, 'control-plane', { cluster: everywhere, namespace: remote });
+    kubeconfig = await cluster.kubeconfigOf(REMOTE, 'control-plane');
   }, 90_000);
 
   afterAll(async () => {
-    await client?.close();
     await cluster?.close();
     rmSync(scratch, { recursive: true, force: true });
   });
@@ -62,10 +55,6 @@ const REMOTE = 'platform-remote';
     process = null;
   });
 
-  async function post<T = unknown>(path: string, body: unknown): Promise<T> {
-    return expectOk(await client.send<T>({ method: 'POST', path, body }));
-  }
-
   async function until<T>(what: string, check: () => Promise<T | false | null | undefined>): Promise<T> {
     const end = performance.now() + 100_000;
     for (;;) {
@@ -74,33 +63,6 @@ const REMOTE = 'platform-remote';
       if (performance.now() > end) throw new Error(`timeout while waiting for ${what}`);
       await delay(30);
     }
-  }
-
-  /** Creates a ServiceAccount with exactly the control plane's permissions, and a kubeconfig with its token. */
-  async function createAccount(): Promise<void> {
-    const rbac = '/apis/rbac.authorization.k8s.io/v1';
-    const name = 'control-plane';
-    const subjects = [{ kind: 'ServiceAccount', name, namespace: REMOTE }];
-    const roleRef = (kind: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind, name });
-    await post(`/api/v1/namespaces/${REMOTE}/serviceaccounts`, { metadata: { name } });
-    await post(`${rbac}/clusterroles`, { metadata: { name }, rules: CONTROL_PLANE_PERMISSIONS.cluster });
-    await post(`${rbac}/clusterrolebindings`, {
-      metadata: { name },
-      roleRef: roleRef('ClusterRole'),
-      subjects,
-    });
-    const inside = `${rbac}/namespaces/${REMOTE}`;
-    await post(`${inside}/roles`, { metadata: { name }, rules: CONTROL_PLANE_PERMISSIONS.remote });
-    await post(`${inside}/rolebindings`, { metadata: { name }, roleRef: roleRef('Role'), subjects });
-    const token = await tokenOf(REMOTE, name, {});
-    const config = parse(readFileSync(cluster.kubeconfig, 'utf8'));
-    config.users = [{ name: config.users[0].name, user: { token } }];
-    writeFileSync(kubeconfig, stringify(config), { mode: 0o600 });
-  }
-
-  async function tokenOf(inNamespace: string, account: string, spec: object): Promise<string> {
-    const path = `/api/v1/namespaces/${inNamespace}/serviceaccounts/${account}/token`;
-    return (await post<{ status: { token: string } }>(path, { spec })).status.token;
   }
 
   async function start(overrides: Partial<ControlPlaneConfig> = {}): Promise<string> {
@@ -131,8 +93,8 @@ const REMOTE = 'platform-remote';
 
   async function makeNamespace(): Promise<void> {
     namespace = `team-${(namespaces += 1)}`;
-    await post('/api/v1/namespaces', { metadata: { name: namespace } });
-    await post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'agent' } });
+    await cluster.post('/api/v1/namespaces', { metadata: { name: namespace } });
+    await cluster.post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'agent' } });
   }
 
   /** Creates a pod with the identity parts of an injected pod; returns its UID. */
@@ -141,20 +103,23 @@ const REMOTE = 'platform-remote';
     labels: Record<string, string> = { 'platform.io/agent': 'shop' },
     annotations: Record<string, string> = {},
   ) {
-    const { metadata } = await post<{ metadata: { uid: string } }>(`/api/v1/namespaces/${namespace}/pods`, {
-      metadata: { name, labels, annotations },
-      spec: {
-        serviceAccountName: 'agent',
-        automountServiceAccountToken: false,
-        ...injectedSpec('shop'),
-        containers: [{ name: 'agent', image: 'agent' }],
+    const { metadata } = await cluster.post<{ metadata: { uid: string } }>(
+      `/api/v1/namespaces/${namespace}/pods`,
+      {
+        metadata: { name, labels, annotations },
+        spec: {
+          serviceAccountName: 'agent',
+          automountServiceAccountToken: false,
+          ...injectedSpec('shop'),
+          containers: [{ name: 'agent', image: 'agent' }],
+        },
       },
-    });
+    );
     return metadata.uid;
   }
   /** A token like the one that the kubelet mounts. */
   const podToken = (pod: string, uid: string, audience = 'platform.io') =>
-    tokenOf(namespace, 'agent', {
+    cluster.token(namespace, 'agent', {
       audiences: [audience],
       expirationSeconds: 600,
       boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: pod, uid },
@@ -165,7 +130,7 @@ const REMOTE = 'platform-remote';
 
   /** Creates the observation, like the operator does for a pod. */
   async function makeObservation(name = 'shop'): Promise<void> {
-    await post(collectionPath(AGENT_OBSERVATIONS, namespace), {
+    await cluster.post(collectionPath(AGENT_OBSERVATIONS, namespace), {
       apiVersion: 'platform.io/v1',
       kind: 'AgentObservation',
       metadata: { name },
@@ -243,7 +208,7 @@ const REMOTE = 'platform-remote';
         rules: [{ id: 'tools', action: 'Deny', tools: { forbidden: ['shell*'] } }],
       },
     };
-    await post(collectionPath(AGENT_POLICIES), policy);
+    await cluster.post(collectionPath(AGENT_POLICIES), policy);
     const uid = await aPod('shop-1');
     const token = await podToken('shop-1', uid);
     const manifest = manifestText('  tools: [{ name: shell_exec }]\n');
@@ -306,7 +271,7 @@ const REMOTE = 'platform-remote';
     );
     const cases: [string, number][] = [
       [await podToken('shop-1', uid, 'https://kubernetes.default.svc'), 401],
-      [await tokenOf(namespace, 'agent', { audiences: ['platform.io'] }), 403],
+      [await cluster.token(namespace, 'agent', { audiences: ['platform.io'] }), 403],
       [await podToken('plain', plain), 403],
       [gone, 401],
       ['garbage', 401],

@@ -1,26 +1,22 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { parse } from 'yaml';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import type { ObservationStatus } from '../core/shapes/observation.ts';
-import { startControlPlane as startCluster, whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { KubeClient } from '../kube/client.ts';
-import { loadClusterAccess } from '../kube/cluster-access.ts';
-import { deleteObject, expectOk, getObject } from '../kube/objects.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { deleteObject, getObject } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, DEPLOYMENTS, PODS, REPLICA_SETS } from '../kube/resources.ts';
 import { startOperator, type Operator } from '../operator/start.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { diceOf } from '../testing/random/dice.ts';
 import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
 import { injectedSpec } from '../testing/cluster/injected-spec.ts';
+import { ApiCluster } from '../testing/cluster/api-cluster.ts';
 import { configOf } from '../testing/cluster/operator-config.ts';
 import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
 import { IN_SOAK, withinLimit } from '../testing/time/real-time.ts';
 
-const ROOT = join(import.meta.dirname, '..');
 const INSTANCES = 50;
 /** Heartbeat interval, in seconds; a coalescing window is twice as long. */
 const INTERVAL = 1;
@@ -45,7 +41,7 @@ interface Instance {
 (whyNoControlPlane() ? describe.skip : describe)(
   'two replicas, the operator, and fifty instances of one agent',
   () => {
-    let cluster: Awaited<ReturnType<typeof startCluster>>;
+    let cluster: ApiCluster;
     let client: KubeClient;
     let rig: ProcessRig;
     let operator: Operator | undefined;
@@ -55,28 +51,20 @@ interface Instance {
     let owner: object;
 
     beforeAll(async () => {
-      cluster = await startCluster();
-      client = new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
-      const crd: unknown = parse(readFileSync(join(ROOT, 'crds/agentobservations.yaml'), 'utf8'));
-      await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
-      await post('/api/v1/namespaces', { metadata: { name: 'platform-remote' } });
-      await until(
-        async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
-      );
+      cluster = await ApiCluster.start();
+      ({ client } = cluster);
+      await cluster.define('agentobservations');
+      await cluster.namespaces('platform-remote');
     }, 300_000);
 
-    afterAll(async () => {
-      await client?.close();
-      await cluster?.close();
-    }, 300_000);
+    afterAll(() => cluster?.close(), 300_000);
 
     beforeEach(async () => {
       rig = await ProcessRig.open();
       namespace = `team-${(namespaces += 1)}`;
-      await post('/api/v1/namespaces', { metadata: { name: namespace } });
-      await post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'default' } });
+      await cluster.namespaces(namespace);
       owner = await makeWorkload();
-      const config = configOf({ KUBECONFIG: cluster.kubeconfig, LEADER_ELECT: 'false' });
+      const config = configOf({ KUBECONFIG: cluster.control.kubeconfig, LEADER_ELECT: 'false' });
       operator = await startOperator(config, silentLogger, new AbortController().signal);
       const ports = await freePorts(2);
       replicas = (await Promise.all(ports.map((port) => startReplica(port)))) as [Replica, Replica];
@@ -90,15 +78,13 @@ interface Instance {
     async function startReplica(port: number): Promise<Replica> {
       const url = `http://127.0.0.1:${port}`;
       const part = await rig.start('control-plane', `${url}/readyz`, {
-        ...{ STORE: 'kubernetes', KUBECONFIG: cluster.kubeconfig, PORT: String(port) },
+        ...{ STORE: 'kubernetes', KUBECONFIG: cluster.control.kubeconfig, PORT: String(port) },
         ...{ PLATFORM_ADMIN_KEY: 'admin-key-of-a-test', RATE_LIMIT_SECONDS: '0' },
       });
       return { ...part, url };
     }
 
-    async function post<T = { metadata: { uid: string } }>(path: string, body: unknown): Promise<T> {
-      return expectOk(await client.send<T>({ method: 'POST', path, body }));
-    }
+    const post = (path: string, body: unknown) => cluster.post<{ metadata: { uid: string } }>(path, body);
 
     async function until<T>(check: () => Promise<T>): Promise<NonNullable<T>> {
       const end = performance.now() + 120_000;
@@ -147,9 +133,7 @@ interface Instance {
         ...{ audiences: ['platform.io'], expirationSeconds: 600 },
         boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: pod, uid: metadata.uid },
       };
-      const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default/token`;
-      const { status } = await post<{ status: { token: string } }>(path, { spec });
-      return { pod, token: status.token, seq: 0, accepted: [] };
+      return { pod, token: await cluster.token(namespace, 'default', spec), seq: 0, accepted: [] };
     }
 
     const makeInstances = (from: number, to: number): Promise<Instance[]> =>
@@ -288,7 +272,7 @@ interface Instance {
 
     test('a killed replica loses at most one window of state, and no key or proof', async () => {
       const dice = diceOf(8);
-      const instances = await makeInstances(0, INSTANCES);
+      const instances = await makeInstances(0, IN_SOAK ? INSTANCES : 15);
       await until(() => getObject(client, AGENT_OBSERVATIONS, { namespace, name: 'shop' }));
       const [killed, other] = replicas;
       const headers = { ...ADMIN, 'content-type': 'application/json' };

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parse } from 'yaml';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import type { InstanceStatus } from '../core/shapes/instance.ts';
 import type { ObservationStatus } from '../core/shapes/observation.ts';
-import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
+import { ApiCluster } from '../testing/cluster/api-cluster.ts';
 import { withinLimit } from '../testing/time/real-time.ts';
 import { startTcpRelay, type TcpRelay } from '../testing/http/tcp-relay.ts';
 import { KubeClient } from './client.ts';
@@ -16,8 +14,8 @@ import { loadClusterAccess, type ClusterAccess } from './cluster-access.ts';
 import { EventRecorder, EVENTS } from './events.ts';
 import { Informer } from './informer.ts';
 import { LeaderElection } from './lease.ts';
-import { createObject, deleteObject, expectOk, getObject, listObjects } from './objects.ts';
-import { AGENT_OBSERVATIONS, collectionPath, LEASES, objectPath, PODS, SERVICES } from './resources.ts';
+import { createObject, deleteObject, getObject, listObjects } from './objects.ts';
+import { AGENT_OBSERVATIONS, LEASES, objectPath, PODS, SERVICES } from './resources.ts';
 import { applyObject } from './server-side-apply.ts';
 import { StatusWriter } from './status-writer.ts';
 import { reviewToken } from './token-review.ts';
@@ -25,39 +23,21 @@ import type { Pod, Service } from './types.ts';
 import { until } from '../testing/time/until.ts';
 
 (whyNoControlPlane() ? describe.skip : describe)('on a real API server', () => {
-  let control: ControlPlane;
+  let cluster: ApiCluster;
   let access: ClusterAccess;
   let client: KubeClient;
   let namespace = '';
   let count = 0;
 
   beforeAll(async () => {
-    control = await startControlPlane({ controllers: true });
-    access = loadClusterAccess(control.kubeconfig);
-    client = new KubeClient({ access, part: 'test' });
-    const crd: unknown = parse(
-      readFileSync(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
-    );
-    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-    expectOk(await client.send({ method: 'POST', path, body: crd }));
-    const listed = { method: 'GET' as const, path: collectionPath(AGENT_OBSERVATIONS) };
-    await until(async () => (await client.send(listed)).ok);
+    cluster = await ApiCluster.start({ controllers: true });
+    access = loadClusterAccess(cluster.control.kubeconfig);
+    ({ client } = cluster);
+    await cluster.define('agentobservations');
   }, 300_000);
-  afterAll(async () => {
-    await client.close();
-    await control.close();
-  });
+  afterAll(() => cluster?.close());
   beforeEach(async () => {
-    namespace = `test-${(count += 1)}`;
-    expectOk(
-      await client.send({
-        method: 'POST',
-        path: '/api/v1/namespaces',
-        body: { metadata: { name: namespace } },
-      }),
-    );
-    const account = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
-    await until(async () => (await client.send({ method: 'GET', path: account })).ok);
+    namespace = await cluster.controlledNamespace(`test-${(count += 1)}`);
   });
 
   const service = (name: string): Service => ({
@@ -281,10 +261,7 @@ import { until } from '../testing/time/until.ts';
         name: pod.metadata.name,
         uid: pod.metadata.uid,
       };
-      const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default/token`;
-      const body = { spec: { audiences, ...(boundObjectRef ? { boundObjectRef } : {}) } };
-      const response = await client.send<{ status: { token: string } }>({ method: 'POST', path, body });
-      return expectOk(response).status.token;
+      return cluster.token(namespace, 'default', { audiences, ...(boundObjectRef && { boundObjectRef }) });
     }
 
     test("returns the pod of a pod's token until the pod is deleted", async () => {
@@ -320,21 +297,7 @@ import { until } from '../testing/time/until.ts';
   });
 
   test('a missing permission is reported with its reason', async () => {
-    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default/token`;
-    const { status } = expectOk(
-      await client.send<{ status: { token: string } }>({ method: 'POST', path, body: { spec: {} } }),
-    );
-    const weak = new KubeClient({
-      access: {
-        ...access,
-        credentials: async () => {
-          const { tls } = await access.credentials();
-          const { cert: _cert, key: _key, ...server } = tls;
-          return { headers: { authorization: `Bearer ${status.token}` }, tls: server };
-        },
-      },
-      part: 'weak',
-    });
+    const weak = await cluster.clientOf(namespace, 'default');
     expect(
       await weak.send({ method: 'GET', path: objectPath(PODS, { namespace, name: 'x' }) }),
     ).toMatchObject({
@@ -345,6 +308,5 @@ import { until } from '../testing/time/until.ts';
     await expect(reviewToken(weak, { token: 'x', audience: 'platform.io' })).rejects.toMatchObject({
       status: 403,
     });
-    await weak.close();
   });
 });

@@ -1,18 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { parse } from 'yaml';
 import { isMirrored } from '../../core/observation/mirrored.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
-import { startControlPlane as startCluster, whyNoControlPlane } from '../../e2e/cluster/control.ts';
+import { whyNoControlPlane } from '../../e2e/cluster/control.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { KubeClient } from '../../kube/client.ts';
-import { loadClusterAccess } from '../../kube/cluster-access.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
-import { expectOk, listObjects } from '../../kube/objects.ts';
+import { listObjects } from '../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../../kube/resources.ts';
 import { StatusWriter } from '../../kube/status-writer.ts';
 import { exchange } from '../../probe/http-exchange.ts';
@@ -21,13 +18,13 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { Secret } from '../../runtime/secret.ts';
 import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
+import { ApiCluster } from '../../testing/cluster/api-cluster.ts';
 import { configOf } from '../../testing/cluster/operator-config.ts';
 import { ProcessRig, type RunningPart } from '../../testing/machine/process-rig.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import { startOperator, type Operator } from '../start.ts';
 import { Mirror } from './mirror.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 const NAMESPACE = 'platform-remote';
 const ADMIN = { 'x-admin-key': 'admin-key-of-a-test' };
 const UNHEALTHY: Partial<Heartbeat> = {
@@ -41,7 +38,7 @@ interface EventItem {
 }
 
 (whyNoControlPlane() ? describe.skip : describe)('the agents of a control plane outside the cluster', () => {
-  let cluster: Awaited<ReturnType<typeof startCluster>>;
+  let cluster: ApiCluster;
   let client: KubeClient;
   let rig: ProcessRig;
   let port: number;
@@ -53,19 +50,13 @@ interface EventItem {
   const keys = new Map<string, string>();
 
   beforeAll(async () => {
-    [cluster, rig] = await Promise.all([startCluster(), ProcessRig.open()]);
-    client = new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
-    const crd: unknown = parse(readFileSync(join(ROOT, 'crds/agentobservations.yaml'), 'utf8'));
-    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
-    for (const name of [NAMESPACE, 'platform-system'])
-      await post('/api/v1/namespaces', { metadata: { name } });
-    await post('/apis/coordination.k8s.io/v1/namespaces/platform-system/leases', {
+    [cluster, rig] = await Promise.all([ApiCluster.start(), ProcessRig.open()]);
+    ({ client } = cluster);
+    await cluster.define('agentobservations');
+    await cluster.namespaces(NAMESPACE, 'platform-system');
+    await cluster.post('/apis/coordination.k8s.io/v1/namespaces/platform-system/leases', {
       metadata: { name: 'platform-operator' },
     });
-    await until(
-      'the resource definition',
-      async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
-    );
     const validity = { now: new Date(), days: 1 };
     const issuer = await issueCa(validity);
     const leaf = await issueLeaf(issuer, ['127.0.0.1'], validity);
@@ -88,14 +79,9 @@ interface EventItem {
 
   afterAll(async () => {
     await closeOperators();
-    await client?.close();
     await cluster?.close();
     await rig?.close();
   });
-
-  async function post<T = unknown>(path: string, body: unknown): Promise<T> {
-    return expectOk(await client.send<T>({ method: 'POST', path, body }));
-  }
 
   async function until<T>(what: string, check: () => Promise<T>): Promise<NonNullable<T>> {
     const end = performance.now() + 120_000;
@@ -115,7 +101,7 @@ interface EventItem {
     const warnings: string[] = [];
     const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
     const config = configOf({
-      ...{ KUBECONFIG: cluster.kubeconfig, POD_NAMESPACE: 'platform-system' },
+      ...{ KUBECONFIG: cluster.control.kubeconfig, POD_NAMESPACE: 'platform-system' },
       ...settings,
       ...overrides,
     });
@@ -176,7 +162,7 @@ interface EventItem {
   }
 
   test('are mirrored under their names with the listed state, by the leader only', async () => {
-    await post(collectionPath(AGENT_OBSERVATIONS, NAMESPACE), {
+    await cluster.post(collectionPath(AGENT_OBSERVATIONS, NAMESPACE), {
       ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation' },
       ...{ metadata: { name: 'search' }, spec: { source: 'remote' } },
     });
@@ -225,7 +211,7 @@ interface EventItem {
     await until('the phase', async () => (await phaseOf('shop')) === 'Unhealthy');
     const path = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
     const reasons = async () => {
-      const { items } = expectOk(await client.send<{ items: EventItem[] }>({ method: 'GET', path }));
+      const { items } = await cluster.get<{ items: EventItem[] }>(path);
       const own = items.filter(({ regarding }) => regarding.name === 'shop');
       return own.map(({ reason }) => reason).sort();
     };
@@ -319,7 +305,7 @@ interface EventItem {
     const [own = 0] = await freePorts(1);
     const url = `http://127.0.0.1:${own}`;
     await rig.start('control-plane', `${url}/readyz`, {
-      ...{ STORE: 'kubernetes', KUBECONFIG: cluster.kubeconfig, PORT: String(own) },
+      ...{ STORE: 'kubernetes', KUBECONFIG: cluster.control.kubeconfig, PORT: String(own) },
       PLATFORM_ADMIN_KEY: 'admin-key-of-a-test',
     });
     const headers = { ...ADMIN, 'content-type': 'application/json' };

@@ -63,6 +63,7 @@ export class ApiCluster {
   readonly control: ControlPlane;
   readonly client: KubeClient;
   readonly #users: KubeClient[] = [];
+  #files = 0;
 
   constructor(control: ControlPlane) {
     this.control = control;
@@ -171,7 +172,10 @@ export class ApiCluster {
     name: string,
     access: Omit<TokenAccess, 'token'> = {},
   ): Promise<string> {
-    const file = join(dirname(this.control.kubeconfig), `${namespace}-${name}.kubeconfig`);
+    const file = join(
+      dirname(this.control.kubeconfig),
+      `${namespace}-${name}-${(this.#files += 1)}.kubeconfig`,
+    );
     const token = await this.token(namespace, name);
     await writeFile(file, tokenKubeconfig(this.control.kubeconfig, { token, ...access }), { mode: 0o600 });
     return file;

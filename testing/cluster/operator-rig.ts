@@ -1,25 +1,20 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parse } from 'yaml';
 import type { AgentObservation } from '../../core/observation/observation.ts';
-import { startControlPlane, type ControlPlane } from '../../e2e/cluster/control.ts';
+import type { ControlPlane } from '../../e2e/cluster/control.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { KubeClient, KubeError } from '../../kube/client.ts';
-import { loadClusterAccess } from '../../kube/cluster-access.ts';
+import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { expectOk, listObjects } from '../../kube/objects.ts';
-import { AGENT_OBSERVATIONS, collectionPath } from '../../kube/resources.ts';
+import { AGENT_OBSERVATIONS } from '../../kube/resources.ts';
 import { OPERATOR_PERMISSIONS } from './operator-permissions.ts';
 import { apiAudit, type ApiAudit } from './api-audit.ts';
+import { ApiCluster } from './api-cluster.ts';
 import { ProcessRig, type RunningPart } from '../machine/process-rig.ts';
-import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const SYSTEM = 'platform-system';
 /** Timeout for requests to an operator; long enough for a busy machine. */
 const RESPONSE_MS = 20_000;
 /** Each attempt waits for 15 seconds. */
 const POST_TRIES = 8;
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 interface Named {
   metadata: { name: string; [field: string]: unknown };
@@ -41,27 +36,29 @@ export interface OperatorProcess extends RunningPart {
 
 /** A real API server without nodes or controllers, its audit log, and operators with the product's permissions. */
 export class OperatorRig {
+  readonly audit: ApiAudit;
+  readonly processes: ProcessRig;
   readonly control: ControlPlane;
   /** As an administrator. */
   readonly client: KubeClient;
-  readonly audit: ApiAudit;
-  readonly processes: ProcessRig;
+  readonly #cluster: ApiCluster;
 
-  private constructor(control: ControlPlane, processes: ProcessRig, audit: ApiAudit) {
-    this.control = control;
-    this.processes = processes;
-    this.audit = audit;
-    this.client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+  private constructor(cluster: ApiCluster, processes: ProcessRig, audit: ApiAudit) {
+    [this.#cluster, this.processes, this.audit] = [cluster, processes, audit];
+    [this.control, this.client] = [cluster.control, cluster.client];
   }
 
-  /** `namespaces`: for agents; their ServiceAccount `default` is created explicitly, because no controller runs. */
+  /** `namespaces`: for agents. */
   static async open(namespaces: readonly string[]): Promise<OperatorRig> {
     const processes = await ProcessRig.open();
     const audit = apiAudit(processes.folder);
-    const control = await startControlPlane({ apiServerArgs: audit.args });
-    const rig = new OperatorRig(control, processes, audit);
+    const cluster = await ApiCluster.start({ apiServerArgs: audit.args });
+    const rig = new OperatorRig(cluster, processes, audit);
     try {
-      await rig.#install(namespaces);
+      await cluster.define('agentobservations', 'agentpolicies');
+      await cluster.namespaces(SYSTEM, ...namespaces);
+      const lease = { metadata: { name: 'platform-operator' } };
+      await rig.post(`/apis/coordination.k8s.io/v1/namespaces/${SYSTEM}/leases`, lease);
       return rig;
     } catch (error) {
       await rig.close();
@@ -103,8 +100,7 @@ export class OperatorRig {
 
   async close(): Promise<void> {
     await this.processes.close();
-    await this.client.close();
-    await this.control.close();
+    await this.#cluster.close();
   }
 
   /** Creates an object, even if the API server responds more slowly than the client's timeout. */
@@ -145,48 +141,13 @@ export class OperatorRig {
   }
 
   /** Path of a kubeconfig with a token of the ServiceAccount; `url`: API server or a proxy with its certificate. */
-  async kubeconfigOf(name: string, url: string): Promise<string> {
-    const path = `/api/v1/namespaces/${SYSTEM}/serviceaccounts/${name}/token`;
-    const { status } = expectOk(
-      await this.client.send<{ status: { token: string } }>({ method: 'POST', path, body: { spec: {} } }),
-    );
-    const access = { token: status.token, namespace: SYSTEM, server: url };
-    const file = join(this.processes.folder, `${name}-${new URL(url).port}.kubeconfig`);
-    await writeFile(file, tokenKubeconfig(this.control.kubeconfig, access), { mode: 0o600 });
-    return file;
-  }
-
-  async #install(namespaces: readonly string[]): Promise<void> {
-    for (const plural of ['agentobservations', 'agentpolicies']) {
-      const file = join(import.meta.dirname, `../../crds/${plural}.yaml`);
-      const crd = parse(await readFile(file, 'utf8')) as Named;
-      await this.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
-    }
-    for (const name of [SYSTEM, ...namespaces]) {
-      await this.post('/api/v1/namespaces', { metadata: { name } });
-      await this.post(`/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: 'default' } });
-    }
-    const lease = { metadata: { name: 'platform-operator' } };
-    await this.post(`/apis/coordination.k8s.io/v1/namespaces/${SYSTEM}/leases`, lease);
-    const { cluster, namespace } = OPERATOR_PERMISSIONS;
-    await this.post(`${RBAC}/clusterroles`, { metadata: { name: 'operator' }, rules: cluster });
-    const inside = `${RBAC}/namespaces/${SYSTEM}`;
-    await this.post(`${inside}/roles`, { metadata: { name: 'operator' }, rules: namespace });
-    await until('the CRD', () => this.#serves(collectionPath(AGENT_OBSERVATIONS)));
-  }
-
-  async #serves(path: string): Promise<boolean> {
-    return (await this.client.send({ method: 'GET', path })).ok;
+  kubeconfigOf(name: string, url: string): Promise<string> {
+    return this.#cluster.kubeconfigOf(SYSTEM, name, { namespace: SYSTEM, server: url });
   }
 
   /** Creates a ServiceAccount with exactly the operator's permissions. */
-  async addAccount(name: string): Promise<void> {
-    const subjects = [{ kind: 'ServiceAccount', name, namespace: SYSTEM }];
-    const roleRef = (kind: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind, name: 'operator' });
-    await this.post(`/api/v1/namespaces/${SYSTEM}/serviceaccounts`, { metadata: { name } });
-    const binding = { metadata: { name }, subjects };
-    await this.post(`${RBAC}/clusterrolebindings`, { ...binding, roleRef: roleRef('ClusterRole') });
-    await this.post(`${RBAC}/namespaces/${SYSTEM}/rolebindings`, { ...binding, roleRef: roleRef('Role') });
+  addAccount(name: string): Promise<void> {
+    return this.#cluster.account(SYSTEM, name, OPERATOR_PERMISSIONS);
   }
 }
 

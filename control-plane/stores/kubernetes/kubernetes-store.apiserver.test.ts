@@ -1,20 +1,18 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { parse } from 'yaml';
 import type { Check } from '../../../core/shapes/health.ts';
 import { parseHeartbeat } from '../../../core/observation/parse-heartbeat.ts';
 import type { AgentObservation } from '../../../core/observation/observation.ts';
 import { RULE_IDS } from '../../../core/audit/rules.ts';
-import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../../e2e/cluster/control.ts';
+import { whyNoControlPlane } from '../../../e2e/cluster/control.ts';
 import { KubeClient } from '../../../kube/client.ts';
 import { loadClusterAccess } from '../../../kube/cluster-access.ts';
-import { expectOk, getObject } from '../../../kube/objects.ts';
+import { getObject } from '../../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, objectPath } from '../../../kube/resources.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics } from '../../../runtime/metrics.ts';
+import { ApiCluster } from '../../../testing/cluster/api-cluster.ts';
 import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
 import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/fleet/store-contract.ts';
 import type { AgentKey, Arrival, Store } from '../store.ts';
@@ -35,13 +33,16 @@ function clockAt(time: () => Date): Clock {
   };
 }
 
-let control: ControlPlane;
+let cluster: ApiCluster;
 let client: KubeClient;
 let namespaces = 0;
 const opened: { store: Store; client: KubeClient }[] = [];
 
 async function open(overrides: { clock?: Clock; sweepMs?: number } = {}): Promise<Store> {
-  const own = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'control-plane' });
+  const own = new KubeClient({
+    access: loadClusterAccess(cluster.control.kubeconfig),
+    part: 'control-plane',
+  });
   const store: Store = new KubernetesStore({
     client: own,
     clock: clockAt(() => at(0)),
@@ -65,7 +66,7 @@ async function closeAll(): Promise<void> {
 
 async function makeNamespace(): Promise<string> {
   const name = `store-${(namespaces += 1)}`;
-  expectOk(await client.send({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } }));
+  await cluster.post('/api/v1/namespaces', { metadata: { name } });
   return name;
 }
 
@@ -76,7 +77,7 @@ async function makeWorkload({ namespace, name }: AgentKey, spec: object = {}): P
     metadata: { name },
     spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name }, ...spec },
   };
-  expectOk(await client.send({ method: 'POST', path: collectionPath(AGENT_OBSERVATIONS, namespace), body }));
+  await cluster.post(collectionPath(AGENT_OBSERVATIONS, namespace), body);
 }
 
 const observed = (key: AgentKey): Promise<AgentObservation | null> =>
@@ -84,23 +85,14 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
 
 (whyNoControlPlane() ? describe.skip : describe)('on a real API server', () => {
   beforeAll(async () => {
-    control = await startControlPlane();
-    client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
-    const crd: unknown = parse(
-      readFileSync(join(import.meta.dirname, '../../../crds/agentobservations.yaml'), 'utf8'),
-    );
-    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-    expectOk(await client.send({ method: 'POST', path, body: crd }));
-    await until(
-      async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
-      'the resource definition',
-    );
+    cluster = await ApiCluster.start();
+    ({ client } = cluster);
+    await cluster.define('agentobservations');
   }, 90_000);
 
   afterAll(async () => {
     await closeAll();
-    await client?.close();
-    await control?.close();
+    await cluster?.close();
   });
 
   storeContract('The Kubernetes store', async () => {
@@ -154,15 +146,6 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
         status: 'True',
         reason: 'Healthy',
       });
-      await closeAll();
-    });
-
-    test('accepts the heartbeat of a workload only once its observation exists', async () => {
-      const store = await open();
-      const key = await aKey();
-      expect(await store.heartbeat(arrival(key))).toEqual({ kind: 'unknown' });
-      await makeWorkload(key);
-      await until(async () => (await store.heartbeat(arrival(key))).kind === 'accepted', 'the observation');
       await closeAll();
     });
 
@@ -266,9 +249,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       };
       expect([await secondsOf('shop'), await secondsOf('other')]).toEqual([30, null]);
       const path = objectPath(AGENT_OBSERVATIONS, { ...key, name: 'other' });
-      const contentType = 'application/merge-patch+json';
-      const body = { spec: { heartbeatSeconds: 30 } };
-      expectOk(await client.send({ method: 'PATCH', path, contentType, body }));
+      await cluster.patch(path, { spec: { heartbeatSeconds: 30 } });
       await until(async () => (await secondsOf('other')) === 30, 'the explicit interval');
       await closeAll();
     });

@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { parse } from 'yaml';
 import type { Heartbeat } from '../../../core/shapes/heartbeat.ts';
-import { startControlPlane, whyNoControlPlane } from '../../../e2e/cluster/control.ts';
+import { whyNoControlPlane } from '../../../e2e/cluster/control.ts';
 import { KubeClient, type KubeRequest, type KubeResponse } from '../../../kube/client.ts';
 import { loadClusterAccess } from '../../../kube/cluster-access.ts';
-import { expectOk, getObject } from '../../../kube/objects.ts';
+import { getObject } from '../../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../../../kube/resources.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';
+import { ApiCluster } from '../../../testing/cluster/api-cluster.ts';
 import { aHeartbeat } from '../../../testing/fleet/heartbeat.ts';
 import { stopProcess } from '../../../testing/machine/stop-process.ts';
 import { IN_SOAK, withinLimit } from '../../../testing/time/real-time.ts';
@@ -35,7 +35,7 @@ class LateClient extends KubeClient {
 }
 
 (whyNoControlPlane() ? describe.skip : describe)('while the API server is slow', () => {
-  let cluster: Awaited<ReturnType<typeof startControlPlane>>;
+  let cluster: ApiCluster;
   let client: KubeClient;
   let lateClient: LateClient;
   let apiServer: number;
@@ -47,37 +47,28 @@ class LateClient extends KubeClient {
   let namespaces = 0;
 
   beforeAll(async () => {
-    cluster = await startControlPlane();
-    client = new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
-    lateClient = new LateClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'late' });
-    const directory = join(dirname(cluster.kubeconfig), '..');
+    cluster = await ApiCluster.start();
+    ({ client } = cluster);
+    const { kubeconfig } = cluster.control;
+    lateClient = new LateClient({ access: loadClusterAccess(kubeconfig), part: 'late' });
+    const directory = join(dirname(kubeconfig), '..');
     apiServer = Number(readFileSync(join(directory, 'kube-apiserver.pid'), 'utf8'));
-    const crd: unknown = parse(
-      readFileSync(join(import.meta.dirname, '../../../crds/agentobservations.yaml'), 'utf8'),
-    );
-    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
-    const path = collectionPath(AGENT_OBSERVATIONS);
-    while (!(await client.send({ method: 'GET', path })).ok) await sleep(50);
+    await cluster.define('agentobservations');
   }, 300_000);
 
   afterEach(() => store.close());
 
   afterAll(async () => {
-    await client?.close();
     await lateClient?.close();
     await cluster?.close();
   });
 
-  async function post(path: string, body: unknown): Promise<void> {
-    expectOk(await client.send({ method: 'POST', path, body }));
-  }
-
   /** Opens a store whose requests all wait for `late` first, and creates an observation for each agent. */
   async function open(late: () => Promise<void>): Promise<void> {
     namespace = `slow-${(namespaces += 1)}`;
-    await post('/api/v1/namespaces', { metadata: { name: namespace } });
+    await cluster.post('/api/v1/namespaces', { metadata: { name: namespace } });
     for (const name of AGENTS)
-      await post(collectionPath(AGENT_OBSERVATIONS, namespace), {
+      await cluster.post(collectionPath(AGENT_OBSERVATIONS, namespace), {
         ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation', metadata: { name } },
         spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name } },
       });
