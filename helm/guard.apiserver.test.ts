@@ -112,7 +112,7 @@ const CONTROL_PLANE = 'agent-compliance-control-plane';
 const own = (change: Spec = {}, annotations: Record<string, string> = {}) =>
   opted({ ...foreignVolume, initContainers: [sidecar(change)] }, annotations);
 /** Such a pod with other members of its spec. */
-const plus = (spec: Spec, annotations: Record<string, string> = {}) =>
+const nextTo = (spec: Spec, annotations: Record<string, string> = {}) =>
   opted({ initContainers: [sidecar()], ...spec }, annotations);
 const listening = (...ports: number[]): Spec => ({
   containers: [{ ...agent, ports: ports.map((containerPort) => ({ containerPort })) }],
@@ -136,7 +136,7 @@ const without = (volume: string): Spec => ({
 const tokenOf = (audience: string) => ({
   projected: { sources: [{ serviceAccountToken: { audience, path: 'token' } }] },
 });
-const withVolume = (name: string, source: object) => plus({ volumes: [{ name, ...source }] });
+const withVolume = (name: string, source: object) => nextTo({ volumes: [{ name, ...source }] });
 const IDENTITY_READER = {
   ...{ name: 'platform-opa', image: 'x' },
   volumeMounts: [{ name: 'platform-identity', mountPath: '/x' }],
@@ -183,11 +183,11 @@ const ADMITTED: Record<string, object> = {
     'platform.io/manifest-sha256': PINNED,
   }),
   'has no census in its sidecar': own(withEnv({ CENSUS: undefined }), { 'platform.io/census': 'false' }),
-  'listens on ports of lanes, without lanes': plus(listening(4002, 4003), {
+  'listens on ports of lanes, without lanes': nextTo(listening(4002, 4003), {
     'platform.io/egress-connect': 'off',
   }),
-  'listens on a port of the engine, without an engine': plus(listening(8181)),
-  'has other host aliases': plus(alias(`${CONTROL_PLANE}-2`, `my.${CONTROL_PLANE}`)),
+  'listens on a port of the engine, without an engine': nextTo(listening(8181)),
+  'has other host aliases': nextTo(alias(`${CONTROL_PLANE}-2`, `my.${CONTROL_PLANE}`)),
   'has fields that the API server and other plugins add': own({
     imagePullPolicy: 'Always',
     ...withMore({ name: 'AZURE_CLIENT_ID', value: 'x' }),
@@ -227,7 +227,7 @@ const REJECTED: ByMessage<object> = {
     {
       'listens on 4000': opted(listening(4000)),
       'listens on 4001': opted(listening(4001)),
-      'listens on 4000 in a container with an unused reserved name': plus({
+      'listens on 4000 in a container with an unused reserved name': nextTo({
         containers: [agent, { name: 'platform-policy', image: 'x', ports: [{ containerPort: 4000 }] }],
       }),
       'listens on 4000 in a sidecar with an unused reserved name': opted({
@@ -260,13 +260,13 @@ const REJECTED: ByMessage<object> = {
     'has an invalid value in platform.io/otlp': own({}, { 'platform.io/otlp': 'on' }),
   },
   'are reserved for the sidecar: no other container may mount them': {
-    'mounts the identity into a container with an unused reserved name': plus({
+    'mounts the identity into a container with an unused reserved name': nextTo({
       containers: [agent, IDENTITY_READER],
     }),
     'mounts the identity into a sidecar with an unused reserved name': opted({
       initContainers: [sidecar(), { ...IDENTITY_READER, restartPolicy: 'Always' }],
     }),
-    'mounts an injected volume': plus({
+    'mounts an injected volume': nextTo({
       containers: [{ ...agent, volumeMounts: [{ name: 'platform-policy', mountPath: '/rules' }] }],
       volumes: [{ name: 'platform-policy', emptyDir: {} }],
     }),
@@ -293,18 +293,18 @@ const REJECTED: ByMessage<object> = {
     "has a token for the sidecar's audience in another volume": withVolume('mine', tokenOf('platform.io')),
   },
   'with shareProcessNamespace, other containers could stop the sidecar': {
-    'shares the process namespace with the sidecar': plus({ shareProcessNamespace: true }),
+    'shares the process namespace with the sidecar': nextTo({ shareProcessNamespace: true }),
   },
   'with hostPID, other containers could stop the sidecar and read its files': {
-    'is in the process namespace of the node': plus({ hostPID: true }),
+    'is in the process namespace of the node': nextTo({ hostPID: true }),
   },
   [`hostAliases and hostnameOverride must not contain a name of the control plane (${CONTROL_PLANE})`]: {
     ...Object.fromEntries(
       ['', '.platform-system', '.platform-system.svc', '.platform-system.svc.cluster.local', '.x'].map(
-        (rest) => [`has hostAliases for ${CONTROL_PLANE}${rest}`, plus(alias(`${CONTROL_PLANE}${rest}`))],
+        (rest) => [`has hostAliases for ${CONTROL_PLANE}${rest}`, nextTo(alias(`${CONTROL_PLANE}${rest}`))],
       ),
     ),
-    'has the hostname of the control plane': plus({
+    'has the hostname of the control plane': nextTo({
       hostnameOverride: `${CONTROL_PLANE}.platform-system.svc`,
     }),
   },
