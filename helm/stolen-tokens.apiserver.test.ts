@@ -24,6 +24,15 @@ const ONLY_ANNOTATION = 'the operator may change only the annotation platform.io
 const ONLY_BUNDLE = 'the webhook may change only clientConfig.caBundle of its configurations';
 
 const retry = { metadata: { annotations: { 'platform.io/retry': TIME } } };
+const get = (path: string): KubeRequest => ({ method: 'GET', path });
+const post = (path: string, body: unknown): KubeRequest => ({ method: 'POST', path, body });
+const remove = (path: string): KubeRequest => ({ method: 'DELETE', path });
+const accounts = `/api/v1/namespaces/${RELEASE_NAMESPACE}/serviceaccounts`;
+/** A patch of a ReplicaSet of `team` with the annotation for a retry, and with these changes. */
+const withRetry = (metadata: object): KubeRequest =>
+  patch(SET_IN('team'), { metadata: { ...retry.metadata, ...metadata } });
+const withAnnotation = (annotations: object): KubeRequest =>
+  withRetry({ annotations: { ...retry.metadata.annotations, ...annotations } });
 /** A patch of the webhook's configuration. */
 const configure = (...operations: object[]): KubeRequest => patch(CONFIGURATION, operations, 'json');
 const bundle = { op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: '' };
@@ -39,28 +48,17 @@ const OPERATOR_MAY: Row[] = [
     patch(`${APPS}/team/${plural}/x`, retry),
   ]),
   ['annotates a Job for a retry', patch(`${BATCH}/team/jobs/x`, retry)],
-  ['reads pods in every namespace', { method: 'GET', path: '/api/v1/namespaces/kube-system/pods' }],
+  ['reads pods in every namespace', get('/api/v1/namespaces/kube-system/pods')],
   [
     'writes an AgentObservation in any namespace',
-    {
-      method: 'POST',
-      path: '/apis/platform.io/v1/namespaces/kube-system/agentobservations',
-      body: {
-        apiVersion: 'platform.io/v1',
-        kind: 'AgentObservation',
-        metadata: { name: 'x' },
-        spec: { source: 'remote' },
-      },
-    },
+    post('/apis/platform.io/v1/namespaces/kube-system/agentobservations', {
+      apiVersion: 'platform.io/v1',
+      kind: 'AgentObservation',
+      metadata: { name: 'x' },
+      spec: { source: 'remote' },
+    }),
   ],
-  [
-    'requests a token of the canary',
-    {
-      method: 'POST',
-      path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/serviceaccounts/agent-compliance-canary/token`,
-      body: { spec: {} },
-    },
-  ],
+  ['requests a token of the canary', post(`${accounts}/agent-compliance-canary/token`, { spec: {} })],
 ];
 
 const container = (image: string) => ({ name: 'agent', image });
@@ -91,49 +89,26 @@ const OPERATOR_MAY_NOT: Attack[] = [
     patch(SET_IN(namespace), retry),
     `the operator must not change workloads in namespace ${namespace}`,
   ]),
-  [
-    'adds another annotation',
-    patch(SET_IN('team'), { metadata: { annotations: { ...retry.metadata.annotations, other: 'x' } } }),
-    ONLY_ANNOTATION,
-  ],
-  [
-    'changes another annotation',
-    patch(SET_IN('team'), { metadata: { annotations: { ...retry.metadata.annotations, kept: 'y' } } }),
-    ONLY_ANNOTATION,
-  ],
-  [
-    'removes another annotation',
-    patch(SET_IN('team'), { metadata: { annotations: { ...retry.metadata.annotations, kept: null } } }),
-    ONLY_ANNOTATION,
-  ],
+  ['adds another annotation', withAnnotation({ other: 'x' }), ONLY_ANNOTATION],
+  ['changes another annotation', withAnnotation({ kept: 'y' }), ONLY_ANNOTATION],
+  ['removes another annotation', withAnnotation({ kept: null }), ONLY_ANNOTATION],
   [
     'writes a text that is not a time',
     patch(SET_IN('team'), { metadata: { annotations: { 'platform.io/retry': 'x'.repeat(99) } } }),
     ONLY_ANNOTATION,
   ],
-  [
-    'labels a ReplicaSet',
-    patch(SET_IN('team'), { metadata: { ...retry.metadata, labels: { app: 'other' } } }),
-    ONLY_ANNOTATION,
-  ],
+  ['labels a ReplicaSet', withRetry({ labels: { app: 'other' } }), ONLY_ANNOTATION],
   [
     'triggers garbage collection of a ReplicaSet by an absent owner',
-    patch(SET_IN('team'), {
-      metadata: {
-        ...retry.metadata,
-        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'gone', uid: 'gone' }],
-      },
+    withRetry({
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'gone', uid: 'gone' }],
     }),
     ONLY_ANNOTATION,
   ],
-  [
-    'blocks the deletion of a ReplicaSet',
-    patch(SET_IN('team'), { metadata: { ...retry.metadata, finalizers: ['example.com/never'] } }),
-    ONLY_ANNOTATION,
-  ],
+  ['blocks the deletion of a ReplicaSet', withRetry({ finalizers: ['example.com/never'] }), ONLY_ANNOTATION],
   ['changes a Deployment', patch(`${APPS}/team/deployments/x`, retry), BY_ROLE],
   ['scales through the subresource', patch(`${SET_IN('team')}/scale`, { spec: { replicas: 9 } }), BY_ROLE],
-  ['reads a Secret', { method: 'GET', path: '/api/v1/namespaces/team/secrets/x' }, BY_ROLE],
+  ['reads a Secret', get('/api/v1/namespaces/team/secrets/x'), BY_ROLE],
   [
     'changes its policy',
     patch(`${ADMISSION}/validatingadmissionpolicies/agent-compliance-operator-permissions`, {
@@ -143,33 +118,23 @@ const OPERATOR_MAY_NOT: Attack[] = [
   ],
   [
     'removes its binding',
-    {
-      method: 'DELETE',
-      path: `${ADMISSION}/validatingadmissionpolicybindings/agent-compliance-operator-permissions`,
-    },
+    remove(`${ADMISSION}/validatingadmissionpolicybindings/agent-compliance-operator-permissions`),
     BY_ROLE,
   ],
   [
     'requests a token of another ServiceAccount',
-    {
-      method: 'POST',
-      path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/serviceaccounts/agent-compliance-webhook/token`,
-      body: { spec: {} },
-    },
+    post(`${accounts}/agent-compliance-webhook/token`, { spec: {} }),
     BY_ROLE,
   ],
 ];
 
 const WEBHOOK_MAY: Row[] = [
-  [
-    'reads a ReplicaSet of the release',
-    { method: 'GET', path: `${APPS}/${RELEASE_NAMESPACE}/replicasets/x` },
-  ],
+  ['reads a ReplicaSet of the release', get(`${APPS}/${RELEASE_NAMESPACE}/replicasets/x`)],
   ['sets the caBundle', configure({ ...bundle, value: Buffer.from('x').toString('base64') })],
   ['clears the caBundle', configure(bundle)],
   [
     'reads its certificates',
-    { method: 'GET', path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-webhook-tls` },
+    get(`/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-webhook-tls`),
   ],
 ];
 
@@ -221,12 +186,8 @@ const WEBHOOK_MAY_NOT: Attack[] = [
     change('/metadata/ownerReferences', [{ apiVersion: 'v1', kind: 'Namespace', name: 'gone', uid: 'gone' }]),
     ONLY_BUNDLE,
   ],
-  ['deletes its configuration', { method: 'DELETE', path: CONFIGURATION }, BY_ROLE],
-  [
-    'creates another configuration',
-    { method: 'POST', path: dirname(CONFIGURATION), body: { metadata: { name: 'x' } } },
-    BY_ROLE,
-  ],
+  ['deletes its configuration', remove(CONFIGURATION), BY_ROLE],
+  ['creates another configuration', post(dirname(CONFIGURATION), { metadata: { name: 'x' } }), BY_ROLE],
   [
     'changes the guard',
     patch(`${ADMISSION}/validatingadmissionpolicies/agent-compliance-guard`, { spec: { validations: [] } }),
@@ -241,39 +202,31 @@ const WEBHOOK_MAY_NOT: Attack[] = [
   ],
   [
     'reads the admin key',
-    { method: 'GET', path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-admin` },
+    get(`/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-admin`),
     BY_ROLE,
   ],
-  ['reads pods', { method: 'GET', path: '/api/v1/namespaces/team/pods' }, BY_ROLE],
+  ['reads pods', get('/api/v1/namespaces/team/pods'), BY_ROLE],
   ['annotates a ReplicaSet for a retry', patch(SET_IN('team'), retry), BY_ROLE],
-  ['reads a ReplicaSet of a team', { method: 'GET', path: SET_IN('team') }, BY_ROLE],
+  ['reads a ReplicaSet of a team', get(SET_IN('team')), BY_ROLE],
 ];
 
 const OBSERVATIONS = '/apis/platform.io/v1/namespaces';
 const CONTROL_PLANE_MAY: Row[] = [
-  ['reads a pod in any namespace', { method: 'GET', path: '/api/v1/namespaces/team/pods/x' }],
-  ['lists the AgentObservations', { method: 'GET', path: '/apis/platform.io/v1/agentobservations' }],
+  ['reads a pod in any namespace', get('/api/v1/namespaces/team/pods/x')],
+  ['lists the AgentObservations', get('/apis/platform.io/v1/agentobservations')],
   [
     'writes the status of any agent',
     patch(`${OBSERVATIONS}/team/agentobservations/x/status`, { status: { phase: 'Healthy' } }),
   ],
 ];
 const CONTROL_PLANE_MAY_NOT: Attack[] = [
-  ['lists pods', { method: 'GET', path: '/api/v1/pods' }, BY_ROLE],
+  ['lists pods', get('/api/v1/pods'), BY_ROLE],
   [
     "creates an agent in a team's namespace",
-    {
-      method: 'POST',
-      path: `${OBSERVATIONS}/team/agentobservations`,
-      body: { metadata: { name: 'y' }, spec: { source: 'remote' } },
-    },
+    post(`${OBSERVATIONS}/team/agentobservations`, { metadata: { name: 'y' }, spec: { source: 'remote' } }),
     BY_ROLE,
   ],
-  [
-    'deletes an agent of a team',
-    { method: 'DELETE', path: `${OBSERVATIONS}/team/agentobservations/x` },
-    BY_ROLE,
-  ],
+  ['deletes an agent of a team', remove(`${OBSERVATIONS}/team/agentobservations/x`), BY_ROLE],
   [
     'changes the metadata of an agent',
     patch(`${OBSERVATIONS}/team/agentobservations/x`, { metadata: { labels: { a: 'b' } } }),
@@ -281,7 +234,7 @@ const CONTROL_PLANE_MAY_NOT: Attack[] = [
   ],
   [
     'reads a Secret',
-    { method: 'GET', path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-webhook-tls` },
+    get(`/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-webhook-tls`),
     BY_ROLE,
   ],
   ['annotates a ReplicaSet for a retry', patch(SET_IN('team'), retry), BY_ROLE],
@@ -302,22 +255,15 @@ const POD = {
   },
 };
 const CANARY_MAY: Row[] = [
-  [
-    'creates a dry-run pod in its namespace',
-    { method: 'POST', path: '/api/v1/namespaces/platform-canary/pods', body: POD },
-  ],
+  ['creates a dry-run pod in its namespace', post('/api/v1/namespaces/platform-canary/pods', POD)],
 ];
 const CANARY_MAY_NOT: Attack[] = [
   [
     'creates a pod',
-    { method: 'POST', path: '/api/v1/namespaces/platform-canary/pods', body: POD, query: {} },
+    { ...post('/api/v1/namespaces/platform-canary/pods', POD), query: {} },
     'only dry-run pods are allowed in this namespace',
   ],
-  [
-    'creates a dry-run pod in another namespace',
-    { method: 'POST', path: '/api/v1/namespaces/team/pods', body: POD },
-    BY_ROLE,
-  ],
+  ['creates a dry-run pod in another namespace', post('/api/v1/namespaces/team/pods', POD), BY_ROLE],
 ];
 
 const PARTS = {
