@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
@@ -12,7 +11,7 @@ import { AGENT_OBSERVATIONS, AGENT_POLICIES, collectionPath, objectPath, PODS } 
 import { silentLogger } from '../runtime/logger.ts';
 import { Secret } from '../runtime/secret.ts';
 import { apiAudit, permissionsOf } from '../testing/cluster/api-audit.ts';
-import { ApiCluster } from '../testing/cluster/api-cluster.ts';
+import { ApiCluster, found as until } from '../testing/cluster/api-cluster.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
 import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
 import { injectedSpec } from '../testing/cluster/injected-spec.ts';
@@ -54,16 +53,6 @@ const REMOTE = 'platform-remote';
     await process?.close();
     process = null;
   });
-
-  async function until<T>(what: string, check: () => Promise<T | false | null | undefined>): Promise<T> {
-    const end = performance.now() + 100_000;
-    for (;;) {
-      const found = await check();
-      if (found) return found;
-      if (performance.now() > end) throw new Error(`timeout while waiting for ${what}`);
-      await delay(30);
-    }
-  }
 
   async function start(overrides: Partial<ControlPlaneConfig> = {}): Promise<string> {
     const config: ControlPlaneConfig = {

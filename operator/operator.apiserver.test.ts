@@ -35,7 +35,7 @@ import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { installedOf } from './config.ts';
 import type { AgentPolicyStatus } from '../core/shapes/agent-policy.ts';
 import type { OrganisationFinding, OrganisationStatus } from '../core/shapes/organisation.ts';
-import { ApiCluster } from '../testing/cluster/api-cluster.ts';
+import { ApiCluster, found as until } from '../testing/cluster/api-cluster.ts';
 import { OPERATOR_PERMISSIONS } from '../testing/cluster/operator-permissions.ts';
 import { apiAudit, permissionsOf } from '../testing/cluster/api-audit.ts';
 import { reportedInstance } from '../testing/fleet/fleet.ts';
@@ -144,21 +144,6 @@ const template = (agent: string, extra: object = {}) => ({
     cluster.patch(objectPath(resource, { namespace, name }, 'status'), { status });
   const remove = (resource: Resource<unknown>, name: string, propagationPolicy = 'Background') =>
     cluster.remove(objectPath(resource, { namespace, name }), { propagationPolicy });
-
-  async function until<T>(
-    what: string,
-    check: () => Promise<T | false | null | undefined>,
-    ms = 120_000,
-  ): Promise<T> {
-    const end = performance.now() + ms;
-    for (;;) {
-      const found = await check();
-      if (found) return found;
-      if (performance.now() > end)
-        throw new Error(`timeout waiting for ${what}; ${JSON.stringify(await observe('x'))}`);
-      await delay(100);
-    }
-  }
 
   /** The sum of all series of a metric; 0 without series. */
   async function metric(of: Operator, name: string): Promise<number> {

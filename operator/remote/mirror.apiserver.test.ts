@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isMirrored } from '../../core/observation/mirrored.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
@@ -18,7 +17,7 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { Secret } from '../../runtime/secret.ts';
 import { aHeartbeat } from '../../testing/fleet/heartbeat.ts';
-import { ApiCluster } from '../../testing/cluster/api-cluster.ts';
+import { ApiCluster, found as until } from '../../testing/cluster/api-cluster.ts';
 import { configOf } from '../../testing/cluster/operator-config.ts';
 import { ProcessRig, type RunningPart } from '../../testing/machine/process-rig.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
@@ -82,16 +81,6 @@ interface EventItem {
     await cluster?.close();
     await rig?.close();
   });
-
-  async function until<T>(what: string, check: () => Promise<T>): Promise<NonNullable<T>> {
-    const end = performance.now() + 120_000;
-    while (performance.now() < end) {
-      const found = await check();
-      if (found) return found;
-      await sleep(100);
-    }
-    throw new Error(`timeout waiting for ${what}`);
-  }
 
   async function closeOperators(): Promise<void> {
     await Promise.all(operators.splice(0).map(({ operator }) => operator.close()));

@@ -43,6 +43,13 @@ export const creationOf = (object: AnyObject): KubeRequest => ({
 /** The message of a rejection; empty: accepted. */
 export const rejectionIn = (response: KubeResponse<unknown>): string => (response.ok ? '' : response.message);
 
+/** Resolves with what `look` finds first. */
+export async function found<T>(what: string, look: () => Promise<T | false | null | undefined>): Promise<T> {
+  let value: T | false | null | undefined;
+  await until(async () => Boolean((value = await look())), what);
+  return value as T;
+}
+
 /** A response with the texts that kubectl prints. */
 export interface Answer<T> {
   /** Of a rejection; empty: accepted. */
