@@ -1,6 +1,5 @@
 // Replicas of two versions as separate processes behind a Service that still leads to the previous version only: the API server
 // keeps its connections, and the change of the endpoints has not arrived.
-import { request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Pod } from '../core/injection/pod.ts';
@@ -10,7 +9,7 @@ import type { KubeResponse } from '../kube/client.ts';
 import { optedInPod } from '../testing/cluster/pods.ts';
 import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
 import { startTcpBalancer, type TcpBalancer } from '../testing/http/tcp-balancer.ts';
-import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
+import { askWebhook, WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
 import { until } from '../testing/time/until.ts';
 
 const NAMESPACE = 'platform-system';
@@ -200,13 +199,4 @@ function imageOf(answer: KubeResponse<Pod>): unknown {
   return answer.ok ? answer.body.spec.initContainers?.[0]?.image : answer.message;
 }
 
-function isReady(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const options = { host: '127.0.0.1', port, path: '/readyz', agent: false, rejectUnauthorized: false };
-    const sent = request(options, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    });
-    sent.on('error', () => resolve(false)).end();
-  });
-}
+const isReady = async (port: number) => (await askWebhook(port, '/readyz')).status === 200;

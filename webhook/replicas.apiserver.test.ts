@@ -1,5 +1,4 @@
 // Two replicas as separate processes that share state only through the cluster.
-import { request } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -12,7 +11,7 @@ import { optedInPod } from '../testing/cluster/pods.ts';
 import { ProcessRig, type RunningPart } from '../testing/machine/process-rig.ts';
 import { IN_SOAK } from '../testing/time/real-time.ts';
 import { startTcpBalancer, type TcpBalancer } from '../testing/http/tcp-balancer.ts';
-import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
+import { askWebhook, WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
 import { certificatesIn } from './certificates/tls-state.ts';
 import { until } from '../testing/time/until.ts';
 
@@ -79,7 +78,7 @@ interface Replica {
 
   /** Waits until the replica is ready, then adds it to the Service after a short delay. */
   async function addToService(replica: Replica, behind: number[]): Promise<void> {
-    await until(async () => (await send(replica.port, '/readyz')).status === 200);
+    await until(async () => (await askWebhook(replica.port, '/readyz')).status === 200);
     await sleep(200);
     behind.push(replica.port);
     service.ready([...behind]);
@@ -107,11 +106,12 @@ interface Replica {
     const { 'ca.crt': ca = '' } = await cluster.secret(SECRET);
     expect(certificatesIn(ca)).toHaveLength(1);
     expect(await cluster.caBundle()).toBe(ca);
-    for (const { port } of replicas) expect(await send(port, '/livez', ca)).toMatchObject({ status: 200 });
+    for (const { port } of replicas)
+      expect(await askWebhook(port, '/livez', { ca, servername: HOST })).toMatchObject({ status: 200 });
   }
 
   async function tlsErrors({ port }: Replica): Promise<string[]> {
-    const { body } = await send(port, '/metrics');
+    const { body } = await askWebhook(port, '/metrics');
     expect(body).toContain('# TYPE platform_webhook_tls_errors_total counter');
     return body.split('\n').filter((line) => line.startsWith('platform_webhook_tls_errors_total'));
   }
@@ -171,18 +171,4 @@ interface Replica {
 
 function isInjected(answer: KubeResponse<Pod>): boolean {
   return answer.ok && answer.body.metadata?.annotations?.[CA_ANNOTATION] !== undefined;
-}
-
-/** Without `ca` the certificate is not verified, as in the kubelet's probes. */
-function send(port: number, path: string, ca?: string): Promise<{ status: number; body: string }> {
-  const trust = ca === undefined ? { rejectUnauthorized: false } : { ca, servername: HOST };
-  return new Promise((resolve) => {
-    const sent = request({ host: '127.0.0.1', port, path, agent: false, ...trust }, (response) => {
-      let body = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
-    });
-    sent.on('error', (error) => resolve({ status: 0, body: error.message }));
-    sent.end();
-  });
 }

@@ -1,6 +1,5 @@
 // The chart and the webhook at a real API server, also next to an injector of a service mesh that works like the one of Istio.
 import { readFile } from 'node:fs/promises';
-import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { INJECTED_ANNOTATION } from '../core/injection/names.ts';
@@ -11,7 +10,7 @@ import { expectOk } from '../kube/objects.ts';
 import { listen, type Listener } from '../runtime/http-listener.ts';
 import { creationOf, rejectionIn, type AnyObject } from '../testing/cluster/api-cluster.ts';
 import { optedInPod } from '../testing/cluster/pods.ts';
-import { WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
+import { askWebhook, WebhookCluster } from '../testing/cluster/webhook-cluster.ts';
 import { until } from '../testing/time/until.ts';
 import { issueCa, issueLeaf } from './certificates/issue.ts';
 import type { Webhook } from './start.ts';
@@ -64,7 +63,7 @@ const inTeam = ({ metadata, ...rest }: Pod) =>
   let webhook: Webhook;
 
   const start = () => cluster.startWebhook({ SIDECAR_IMAGE }, { everyMs: 200 });
-  const isReady = async (each: Webhook) => (await send(each, 'GET', '/readyz')).status === 200;
+  const isReady = async (each: Webhook) => (await askWebhook(each.port, '/readyz')).status === 200;
   async function running(): Promise<Webhook> {
     const started = await start();
     await until(() => isReady(started));
@@ -97,7 +96,7 @@ const inTeam = ({ metadata, ...rest }: Pod) =>
     expect(await cluster.caBundle()).toBe(ca);
     const trusted = { ca, servername: 'agent-compliance-webhook.platform-system.svc' };
     await until(async () => {
-      const answers = await Promise.all(both.map((each) => send(each, 'GET', '/livez', trusted)));
+      const answers = await Promise.all(both.map((each) => askWebhook(each.port, '/livez', trusted)));
       return answers.every(({ status }) => status === 200);
     });
     const controlPlane = await cluster.secret('agent-compliance-control-plane-tls');
@@ -141,7 +140,8 @@ const inTeam = ({ metadata, ...rest }: Pod) =>
     });
 
     test('the patched pod with all defaults of the API server needs no further patch', async () => {
-      const answer = await send(webhook, 'POST', '/mutate/pod', {
+      const answer = await askWebhook(webhook.port, '/mutate/pod', {
+        method: 'POST',
         body: reviewOf(await created(optedInPod())),
       });
       expect(JSON.parse(answer.body)).toMatchObject({ response: { uid: 'u', allowed: true } });
@@ -195,10 +195,15 @@ const inTeam = ({ metadata, ...rest }: Pod) =>
       const refused = optedInPod({ annotations: { 'platform.io/inject': 'yes' } });
       expect(await cluster.create(refused, 'team', false)).toMatchObject({ ok: false });
       const silent = optedInPod({ annotations: { 'platform.io/inject': 'false' } });
-      await send(webhook, 'POST', '/mutate/pod', { body: reviewOf(silent) });
+      await askWebhook(webhook.port, '/mutate/pod', {
+        method: 'POST',
+        body: reviewOf(silent),
+      });
       const stranger = await issueCa({ now: new Date(), days: 1 });
-      expect((await send(webhook, 'GET', '/livez', { ca: stranger.cert, servername: 'x' })).status).toBe(0);
-      const lines = async () => (await send(webhook, 'GET', '/metrics')).body.split('\n');
+      expect((await askWebhook(webhook.port, '/livez', { ca: stranger.cert, servername: 'x' })).status).toBe(
+        0,
+      );
+      const lines = async () => (await askWebhook(webhook.port, '/metrics')).body.split('\n');
       await until(async () => (await lines()).some((line) => line.startsWith('platform_webhook_tls_errors')));
       const page = await readFile(join(import.meta.dirname, '../docs/webhook.md'), 'utf8');
       const documented = [...page.matchAll(/^\| `([a-z]+_\w+)` +\|/gm)].map(([, name]) => name);
@@ -412,44 +417,4 @@ function reviewOf(object: Pod): unknown {
   const kind = { group: '', version: 'v1', kind: 'Pod' };
   const about = { uid: 'u', operation: 'CREATE', namespace: 'team', kind, object };
   return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: about };
-}
-
-interface RequestOptions {
-  ca?: string;
-  servername?: string;
-  body?: unknown;
-}
-
-/** A request to the webhook itself. Without `ca` the certificate is not verified, as in the kubelet's probes. */
-function send(
-  webhook: Webhook,
-  method: string,
-  path: string,
-  { body, ...trust }: RequestOptions = {},
-): Promise<{ status: number; body: string }> {
-  return new Promise((resolve) => {
-    const sent = request(
-      {
-        host: '127.0.0.1',
-        port: webhook.port,
-        method,
-        path,
-        agent: false,
-        rejectUnauthorized: trust.ca !== undefined,
-        headers: { 'content-type': 'application/json' },
-        ...trust,
-      },
-      (response) => {
-        let received = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => (received += chunk));
-        response.on('end', () => {
-          resolve({ status: response.statusCode ?? 0, body: received });
-        });
-      },
-    );
-    sent.on('error', (error) => {
-      resolve({ status: 0, body: error.message });
-    });
-    sent.end(body === undefined ? undefined : JSON.stringify(body));
-  });
 }

@@ -1,3 +1,4 @@
+import { request } from 'node:https';
 import { parseAllDocuments } from 'yaml';
 import { startControlPlane, type ControlPlane } from '../../e2e/cluster/control.ts';
 import { run } from '../../e2e/cluster/run.ts';
@@ -180,6 +181,33 @@ export class WebhookCluster extends ApiCluster {
     ];
     await this.patch(configuration, operations, 'json');
   }
+}
+
+/** Options of a request to a webhook. Without `ca` the certificate is not verified, as in the kubelet's probes. */
+interface WebhookRequest {
+  method?: string;
+  ca?: string;
+  servername?: string;
+  body?: unknown;
+}
+
+/** A request to a webhook itself, on a connection of its own. Status 0: no response; then the body is the error. */
+export function askWebhook(
+  port: number,
+  path: string,
+  { body, ...options }: WebhookRequest = {},
+): Promise<{ status: number; body: string }> {
+  const headers = { 'content-type': 'application/json' };
+  const trust = { rejectUnauthorized: options.ca !== undefined, agent: false };
+  return new Promise((resolve) => {
+    const sent = request({ host: '127.0.0.1', port, path, headers, ...trust, ...options }, (response) => {
+      let received = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (received += chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: received }));
+    });
+    sent.on('error', (error) => resolve({ status: 0, body: error.message }));
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
 }
 
 async function renderedChart(values: readonly string[]): Promise<Rendered[]> {
