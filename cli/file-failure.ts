@@ -1,8 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { targetOf } from '../push/link-target.ts';
-import { replaceFile } from '../push/replace-file.ts';
-import { printable } from './rendered.ts';
 
 const MESSAGES: Readonly<Record<string, string>> = {
   EEXIST: 'a parent path is not a directory',
@@ -32,16 +30,6 @@ export function readCauseOf(error: unknown): string {
 /** Why a file could not be written. */
 export function causeOf(error: unknown): string {
   return fileFailure(error, { ENOENT: 'its directory does not exist', EISDIR: 'it is a directory' });
-}
-
-/** Writes a whole file. Returns why it could not be written; null: it is written. @param shown the path for the message */
-export async function writeProblem(path: string, shown: string, text: string): Promise<string | null> {
-  try {
-    await replaceFile(path, text, 0o666);
-    return null;
-  } catch (error) {
-    return `cannot write ${printable(shown)}: ${causeOf(error)}`;
-  }
 }
 
 /** Whether two paths are one regular file, also through symbolic or hard links. */

@@ -5,7 +5,6 @@ import { addDefaultManifest } from './manifest-argument.ts';
 import { rejectEmptyValues } from './option-values.ts';
 import { alignFormat, reportFileOf } from './output-options.ts';
 import { json, refusal, type Rendered } from './rendered.ts';
-import { reportProblem, writeReport, type ReportFile } from './report-file.ts';
 
 type Load = () => Promise<AddCommand>;
 
@@ -80,7 +79,7 @@ export async function runCommandLine(typed: readonly string[], context: CliConte
   const args = withoutUnknownHelp(typed);
   const written = { output: '', errors: '' };
   let rendered: Rendered | undefined;
-  let file: ReportFile | undefined;
+  let report = (result: Rendered): Rendered | Promise<Rendered> => result;
   const program = createProgram(await neededCommands(args), context, (result) => {
     rendered = result;
   });
@@ -89,7 +88,9 @@ export async function runCommandLine(typed: readonly string[], context: CliConte
     let problem = await addDefaultManifest(command, context);
     const name = reportFileOf(command);
     if (problem === null && name !== undefined) {
-      file = { name, command, cwd: context.cwd };
+      const { reportProblem, writeReport } = await import('./report-file.ts');
+      const file = { name, command, cwd: context.cwd };
+      report = (result) => writeReport(file, result);
       problem = await reportProblem(file);
     }
     if (problem !== null) throw new CommanderError(1, PROBLEM, problem);
@@ -110,7 +111,7 @@ export async function runCommandLine(typed: readonly string[], context: CliConte
     return usageResult(error, written, wantsJson(args));
   }
   if (rendered === undefined) return { ...written, exitCode: 0 };
-  const { output, errors, exitCode } = file === undefined ? rendered : await writeReport(file, rendered);
+  const { output, errors, exitCode } = await report(rendered);
   return { output, errors, exitCode };
 }
 

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { Command } from 'commander';
-import { isSameFile, OVERWRITES_INPUT, writeProblem } from './file-failure.ts';
+import { isSameFile, OVERWRITES_INPUT } from './file-failure.ts';
+import { writeProblem } from './write-problem.ts';
 import { printable, type Rendered } from './rendered.ts';
 
 /** The file of `--output` of a command that prints a report. */
-export interface ReportFile {
+interface ReportFile {
   /** As typed. */
   name: string;
   command: Command;
