@@ -185,9 +185,12 @@ test('lanes deny every call until the rules are received, as after a restart of 
 describe('heartbeats', () => {
   test('send the manifest and get the rules for the lanes', async () => {
     const { plane, env } = await startPlane();
-    const rig = await startSidecar(GOOD, env);
-    await until(() => isReady(rig));
+    const clock = new SteppingClock('2026-11-28T12:00:00Z');
+    const rig = await startSidecar(GOOD, env, clock);
+    await passUntilReady(rig, clock);
     await until(async () => {
+      plane.clock.advance(10_000);
+      await clock.pass(10_000, 1_000);
       const { body } = await plane.admin('GET', '/agents/minimal');
       return JSON.stringify(body).includes('the agent breaks no organisation rule');
     });
