@@ -160,7 +160,7 @@ eventRecordQPS: 0
 evictionHard: {memory.available: 50Mi, nodefs.available: "0.1%", imagefs.available: "0.1%", nodefs.inodesFree: "0.1%"}
 featureGates: {KubeletCrashLoopBackOffMax: true}
 crashLoopBackOff: {maxContainerRestartPeriod: 10s}
-syncFrequency: 10s
+syncFrequency: 4s
 failSwapOn: false
 maxPods: 110
 Y
