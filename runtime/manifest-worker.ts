@@ -1,7 +1,13 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { Judgement } from '../core/organisation/finding.ts';
-import type { ExpressionResult, judge } from '../core/organisation/judge.ts';
+import type { AgentPolicy, Judgement, Subject } from '../core/organisation/finding.ts';
+import {
+  expressionsFor,
+  expressionVariables,
+  type ExpressionResult,
+  type judge,
+  type JudgedPart,
+} from '../core/organisation/judge.ts';
 import type { ParsedManifest } from '../core/manifest/manifest.ts';
 import { isRecord } from '../core/untrusted/fields.ts';
 import { IS_BUNDLE } from './version.ts';
@@ -64,9 +70,18 @@ export class ManifestWorker {
     return result === STOPPED ? null : (result as ParsedManifest);
   }
 
-  /** The author decides how many names are compared with the patterns of every rule. null: as `parse`. */
-  async judge(...of: Parameters<typeof judge>): Promise<Judgement | null> {
-    const result = await this.#run({ kind: 'judge', of });
+  /**
+   * The judgement with the results of its expressions. The author decides how many names are compared with the patterns of every rule.
+   * null: as `parse`.
+   */
+  async judge(
+    policies: readonly AgentPolicy[],
+    subject: Subject,
+    part?: JudgedPart,
+  ): Promise<Judgement | null> {
+    const expressions = expressionsFor(policies, subject);
+    const results = await this.evaluateAll(expressions, expressionVariables(subject));
+    const result = await this.#run({ kind: 'judge', of: [policies, subject, results, part] });
     return result === STOPPED ? null : (result as Judgement);
   }
 

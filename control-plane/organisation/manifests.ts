@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Manifest, ManifestProblem } from '../../core/manifest/manifest.ts';
 import type { AgentPolicy, Subject } from '../../core/organisation/finding.ts';
-import { expressionsFor, expressionVariables } from '../../core/organisation/judge.ts';
 import { isExcepted } from '../../core/organisation/select.ts';
 import { cutJudgement, type CutJudgement } from '../../core/organisation/status.ts';
 import { FairQueue } from '../../runtime/fair-queue.ts';
@@ -103,9 +102,7 @@ export class Manifests {
       this.#queue.run(subject.namespace ?? '', signal, async () => {
         const found = find();
         if (found !== null) return found;
-        const expressions = expressionsFor(policies, subject);
-        const results = await this.#worker.evaluateAll(expressions, expressionVariables(subject));
-        const judgement = await this.#worker.judge(policies, subject, results, 'manifest');
+        const judgement = await this.#worker.judge(policies, subject, 'manifest');
         const kept: Kept =
           judgement === null
             ? { judgement, untilMs: subject.at.getTime() + SLOW_MS }

@@ -7,7 +7,6 @@ import {
   UNJUDGED,
   type GateReply,
 } from '../../core/organisation/gate.ts';
-import { expressionsFor, expressionVariables } from '../../core/organisation/judge.ts';
 import type { AgentPolicy } from '../../core/organisation/finding.ts';
 import type { PolicyMode } from '../../core/shapes/values.ts';
 import { onOneLine } from '../../core/untrusted/on-one-line.ts';
@@ -115,9 +114,7 @@ export class ManifestGate implements OrganisationGate {
         observation: null,
         at: this.#sources.clock.now(),
       };
-      const expressions = expressionsFor(policies, subject);
-      const results = await this.#worker.evaluateAll(expressions, expressionVariables(subject));
-      const judgement = await this.#worker.judge(policies, subject, results);
+      const judgement = await this.#worker.judge(policies, subject);
       if (judgement === null) return unjudged(policies, UNJUDGED.tooSlow);
       return gateReply(name, policies, judgement);
     });
