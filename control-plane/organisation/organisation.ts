@@ -65,10 +65,12 @@ export class Organisation {
     hash: string | null,
     { at, signal }: { at: Date; signal: AbortSignal },
   ): Promise<Prepared> {
-    const manifest = hash === null ? null : this.#manifests.get(hash);
+    const invalid = { findings: [], notJudged: [...this.rules.invalid()] };
+    // Without policies no heartbeat needs the manifest, which is kept as text.
+    const isNeeded = this.rules.policies()?.length !== 0 || invalid.notJudged.length > 0;
+    const manifest = hash === null || !isNeeded ? null : this.#manifests.get(hash);
     const { about, policies, directive } = this.#rulesOf(key, manifest, at);
     const selected = policies ?? [];
-    const invalid = { findings: [], notJudged: [...this.rules.invalid()] };
     const base = {
       directive,
       isManifestKnown: manifest !== null,

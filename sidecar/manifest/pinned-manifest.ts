@@ -36,7 +36,7 @@ export async function loadPinned(options: Omit<ManifestOptions, 'signal'>): Prom
         logger.error('manifest not allowed by the pod, the agent does not start', { problem: found });
       problem = found;
       waiting ??= await listen({
-        handler: answerWith(config, () => problem ?? ''),
+        handler: respondWith(config, () => problem ?? ''),
         limits: controlLimits(new LoadLimits(processMemoryLimitBytes())),
         host: config.BIND_ADDRESS,
         port: config.CONTROL_PLANE_PORT,
@@ -50,7 +50,7 @@ export async function loadPinned(options: Omit<ManifestOptions, 'signal'>): Prom
 }
 
 /** The same shape as `/readyz` of a manifest that a rule of the organisation does not allow. */
-function answerWith(
+function respondWith(
   { POLICY_PROXY_MODE: mode, POLICY_ENGINE: engine }: SidecarConfig,
   problem: () => string,
 ): RequestListener {
