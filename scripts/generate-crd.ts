@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import { agentPolicySpec, agentPolicyStatus } from '../core/shapes/agent-policy.ts';
+import { agentStopSpec, agentStopStatus } from '../core/shapes/agent-stop.ts';
 import { observationSpec, observationStatus } from '../core/shapes/observation.ts';
 import { structural } from '../core/shapes/structural.ts';
 import type { JsonSchema } from '../core/untrusted/json-schema.ts';
@@ -15,6 +16,7 @@ const COLUMNS = [
 
 /** Columns of `-o wide`. */
 const WIDE_COLUMNS = [
+  { name: 'Stopped', type: 'string', jsonPath: ".status.conditions[?(@.type=='Stopped')].reason" },
   { name: 'Allowed', type: 'string', jsonPath: ".status.conditions[?(@.type=='Allowed')].status" },
   { name: 'Compliant', type: 'string', jsonPath: ".status.conditions[?(@.type=='Compliant')].status" },
   { name: 'Model', type: 'string', jsonPath: '.status.model.id' },
@@ -31,6 +33,16 @@ const POLICY_COLUMNS = [
   { name: 'Agents', type: 'integer', jsonPath: '.status.agents' },
   { name: 'Broken', type: 'integer', jsonPath: '.status.broken' },
   { name: 'Accepted', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].status" },
+  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+];
+
+const STOP_COLUMNS = [
+  { name: 'Agents', type: 'string', jsonPath: '.spec.agents' },
+  { name: 'Reason', type: 'string', jsonPath: '.spec.reason' },
+  { name: 'By', type: 'string', jsonPath: '.spec.by' },
+  { name: 'Until', type: 'string', jsonPath: '.spec.until' },
+  { name: 'Stopped', type: 'integer', jsonPath: '.status.stopped' },
+  { name: 'Pending', type: 'integer', jsonPath: '.status.pending' },
   { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
 ];
 
@@ -77,6 +89,17 @@ const KINDS = {
     spec: agentPolicySpec.returns,
     status: agentPolicyStatus.returns,
     columns: POLICY_COLUMNS,
+  },
+  agentstops: {
+    kind: 'AgentStop',
+    plural: 'agentstops',
+    shortName: 'agstop',
+    scope: 'Namespaced',
+    description:
+      'AgentStop stops agents: their sidecars reject every request and every call through an egress lane, and end open connections. Creating it is the stop, deleting it is the resume. In the namespace of the release it applies to several namespaces, elsewhere to its own.',
+    spec: agentStopSpec.returns,
+    status: agentStopStatus.returns,
+    columns: STOP_COLUMNS,
   },
 } as const satisfies Record<string, Kind>;
 

@@ -37,7 +37,7 @@ const GENERATED: Generated[] = [
   { file: PYTHON_PROBES, content: pythonProbes },
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
   { file: 'docs/reference/annotations.md', content: annotationsReferencePage },
-  ...(['agentobservations', 'agentpolicies'] as const).flatMap((plural) =>
+  ...(['agentobservations', 'agentpolicies', 'agentstops'] as const).flatMap((plural) =>
     ['crds', 'helm/agent-compliance/files'].map((folder) => ({
       file: `${folder}/${plural}.yaml`,
       content: () => resourceDefinition(plural),

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext } from '../context.ts';
+import { setPrincipal } from './principal.ts';
 import { oncePerSource, sourceOf } from './once-per-source.ts';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
@@ -22,7 +23,7 @@ export function requireAdminKey({ adminKey, clock, logger, metrics }: ControlPla
     'Requests with a wrong X-Admin-Key.',
   );
   const isWarningDue = oncePerSource({ clock, everyMs: WARN_MS });
-  return (request, _response, next) => {
+  return (request, response, next) => {
     if (wanted === null)
       throw new Problem(503, 'admin routes are disabled: PLATFORM_ADMIN_KEY is not set on the control plane');
     const given = request.get('x-admin-key');
@@ -36,6 +37,7 @@ export function requireAdminKey({ adminKey, clock, logger, metrics }: ControlPla
       if (isWarningDue(source)) logger.warn('wrong admin key', { source, path: request.path });
       throw new Problem(403, 'X-Admin-Key is wrong');
     }
+    setPrincipal(response, { method: 'admin-key', groups: [], overage: false });
     next();
   };
 }

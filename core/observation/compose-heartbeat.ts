@@ -6,6 +6,7 @@ import type { Heartbeat } from '../shapes/heartbeat.ts';
 const NOT_REPORTED = {
   manifestHash: null,
   organisationRevision: null,
+  stop: null,
   scoreWithoutLocalProofs: null,
   evidence: null,
   audit: null,

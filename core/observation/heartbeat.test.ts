@@ -182,6 +182,7 @@ describe('a parsed heartbeat', () => {
       model: null,
       sidecarVersion: null,
       startedAt: null,
+      stop: null,
     });
   });
 

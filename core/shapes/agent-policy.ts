@@ -15,10 +15,10 @@ export const MAX_EXPRESSION = 2_000;
 export const RULE_ACTIONS = ['Deny', 'Warn', 'Audit'] as const;
 
 /** A text that a person writes. The API server checks its length as well. */
-const written = (about: string, max: number): Field<string> =>
+export const written = (about: string, max: number): Field<string> =>
   inCrd(text(about, { max }), { minLength: 1, maxLength: max });
 
-const patterns = (about: string, each: string): Field<string[]> =>
+export const patterns = (about: string, each: string): Field<string[]> =>
   nonEmpty(list(about, written(`${each}; * stands for any characters.`, MAX_PATTERN), { max: MAX_PATTERNS }));
 
 /** A list that has at least one entry: an empty list of allowed values would allow nothing by accident. */
@@ -28,7 +28,7 @@ const nonEmpty = <T>(of: Field<T[]>): Field<T[]> =>
     { minItems: 1 },
   );
 
-const validations = (...rules: { rule: string; message?: string; messageExpression?: string }[]) => ({
+export const validations = (...rules: { rule: string; message?: string; messageExpression?: string }[]) => ({
   'x-kubernetes-validations': rules,
 });
 

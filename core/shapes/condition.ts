@@ -15,6 +15,7 @@ export type ConditionType =
   | 'ManifestValid'
   | 'SidecarFits'
   | 'Allowed'
+  | 'Stopped'
   | 'Compliant'
   /** Of an AgentPolicy. */
   | 'Accepted';

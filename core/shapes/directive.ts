@@ -1,6 +1,7 @@
 import { named, nullable, number, text, type Field } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 import { MAX_PATTERN } from './agent-policy.ts';
+import { stopDirective } from './agent-stop.ts';
 
 const patterns = (about: string): Field<string[]> =>
   list(about, text('A pattern, in which * stands for any characters.', { max: MAX_PATTERN }), { max: 2_000 });
@@ -28,3 +29,13 @@ const sent = object('What the organisation allows the agent on its egress lanes,
   ...members.members,
 });
 export const sentDirective = named('OrganisationDirective', sent);
+
+const wanted = object('What the control plane wants a sidecar to apply.', {
+  revision: text('Changes with the other members.', { max: 64 }),
+  stop: nullable(stopDirective),
+  'organisation?': sentDirective,
+});
+
+/** One event of `GET /api/v1/directives`. An absent `organisation` changes nothing: no rules are known. */
+export interface Directives extends TypeOf<typeof wanted> {}
+export const directives = named('Directives', wanted);

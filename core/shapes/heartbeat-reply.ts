@@ -1,6 +1,7 @@
+import { stopDirective } from './agent-stop.ts';
 import { amount, count } from './common.ts';
 import { sentDirective } from './directive.ts';
-import { integer, named, oneOf } from './field.ts';
+import { integer, named, nullable, oneOf } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 import { proofRecord } from './proof.ts';
 
@@ -12,6 +13,7 @@ const reply = object('What the sender of a heartbeat does not know yet.', {
     costUsd: amount('Cost of the day; 0 without prices in the manifest.'),
   }),
   'organisation?': sentDirective,
+  'stop?': nullable(stopDirective),
   'manifest?': oneOf(
     'The control plane does not know the manifest of this hash; send it with PUT /api/v1/manifest.',
     ['wanted'],

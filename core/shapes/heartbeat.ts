@@ -1,3 +1,4 @@
+import { confirmedStop } from './agent-stop.ts';
 import { auditSummary } from './audit.ts';
 import { amount, count, cutText, score } from './common.ts';
 import { egressReport } from './egress.ts';
@@ -85,6 +86,7 @@ export const heartbeatBody = object('The state of one instance of an agent.', {
       max: 64,
     }),
   ),
+  stop: nullable(confirmedStop),
   model: nullable(
     object('Model that the manifest declares.', {
       provider: text('Provider of the model.', { max: MAX_MODEL_TEXT }),

@@ -1,3 +1,4 @@
+import { confirmedStop } from './agent-stop.ts';
 import { amount, bigCount, count, score, sequence, utcDay } from './common.ts';
 import { evidenceSums } from './evidence.ts';
 import { flag, isoTime, named, oneOf, text } from './field.ts';
@@ -100,6 +101,11 @@ const members = object('One pod or remote process that reports for this agent.',
     'answered',
   ]),
   'outcomes?': outcomes,
+  'stop?': object('The stop that it applies. Absent: it is not stopped.', {
+    id: confirmedStop.members.id,
+    since: confirmedStop.members.since,
+    lanes: confirmedStop.members.lanes,
+  }),
   deniedInWindow: count('Requests that the policy denied between its last two heartbeats.'),
 });
 

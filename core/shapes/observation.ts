@@ -1,4 +1,5 @@
 import { agentRef } from './agent-ref.ts';
+import { observedStop } from './agent-stop.ts';
 import { auditMembers } from './audit.ts';
 import { amount, bigCount, count, score, sequence } from './common.ts';
 import { condition } from './condition.ts';
@@ -147,6 +148,7 @@ const members = object(
       egressMembers,
     ),
     'organisation?': organisationStatus,
+    'stop?': observedStop,
     'issues?': list(
       'Differences between the manifest and the observed behaviour, most severe first; at most 50. From the instance in reportedBy.',
       issue,

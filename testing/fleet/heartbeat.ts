@@ -31,6 +31,7 @@ export function aHeartbeat(overrides: Partial<Heartbeat> = {}): Heartbeat {
     policyState: null,
     manifestHash: null,
     organisationRevision: null,
+    stop: null,
     model: null,
     sidecarVersion: null,
     startedAt: '2026-03-01T09:00:00.000Z',
