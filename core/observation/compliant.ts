@@ -12,6 +12,9 @@ const isEngineUnreachable = hasPolicyState('unreachable');
 const isBelow = (score: number | undefined, { compliantGrade }: ConditionInput): boolean =>
   score === undefined || score < minimumScoreOf(compliantGrade);
 
+const isNotShown = ({ live, compliantEvidence }: ConditionInput): boolean =>
+  live.some(({ evidence }) => evidence !== undefined && provedPercent(evidence) < compliantEvidence);
+
 /** The rows of the condition `Compliant` while an instance reports. */
 export const COMPLIANT: readonly ConditionRow[] = [
   row('False', 'NotAllowed', {
@@ -65,10 +68,14 @@ export const COMPLIANT: readonly ConditionRow[] = [
     message: () =>
       'declare tools and guardrails in the manifest: requests use tools, the manifest declares none, and there is no proof',
   }),
+  row('Unknown', 'Stopped', {
+    when: 'the agent is stopped (condition Stopped), and an instance has less evidence than needed: a stopped agent can show nothing',
+    holds: (input) => input.stop !== undefined && isNotShown(input),
+    message: () => 'the agent is stopped, and a stopped agent shows nothing',
+  }),
   row('Unknown', 'NotShown', {
     when: 'an instance has less evidence than 50 % (or the annotation `platform.io/compliant-evidence`) without local proofs',
-    holds: ({ live, compliantEvidence }) =>
-      live.some(({ evidence }) => evidence !== undefined && provedPercent(evidence) < compliantEvidence),
+    holds: isNotShown,
     message: notShownMessage,
   }),
   row('Unknown', 'EvidenceUnknown', {

@@ -1,3 +1,4 @@
+import type { ObservedStop } from '../shapes/agent-stop.ts';
 import type { Grade, Phase } from '../shapes/values.ts';
 import type { Activity } from './activity.ts';
 import type { InstanceStatus } from '../shapes/instance.ts';
@@ -29,6 +30,8 @@ export interface ConditionInput {
   compliantEvidence: number;
   /** undefined: no rule of the organisation selects the agent. */
   organisation: OrganisationStatus | undefined;
+  /** undefined: the agent is not stopped. */
+  stop: ObservedStop | undefined;
 }
 
 export type ConditionRow = TableRow<ConditionInput>;

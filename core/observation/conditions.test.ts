@@ -42,6 +42,7 @@ const inputOf = (change: Partial<ConditionInput> = {}): ConditionInput => {
     compliantGrade: 'B',
     compliantEvidence: 50,
     organisation: undefined,
+    stop: undefined,
     ...change,
   };
 };
@@ -57,6 +58,14 @@ const judged = (change: Partial<OrganisationStatus> = {}): ConditionInput => {
   const known = { judgedAt: '2026-11-21T12:00:00Z', manifestHash: 'a', broken: [], notJudged: [] };
   return inputOf({ organisation: { ...known, brokenTotal: change.broken?.length ?? 0, ...change } });
 };
+
+/** Stopped, with these instances. */
+const stopped = (confirmed: number, instances: InstanceStatus[] = [live()]): ConditionInput => {
+  const stop = { id: 'shop/a', reason: 'leak', since: '2026-11-21T11:00:00Z', confirmed };
+  return inputOf({ live: instances, stop: { ...stop, instances: instances.length } });
+};
+const applied = (lanes: boolean): InstanceStatus =>
+  live({ stop: { id: 'shop/a', since: '2026-11-21T11:00:01Z', lanes } });
 
 /** One example per row of each truth table, in the order of the tables. */
 const ROWS: [ConditionType, string, string, ConditionInput][] = [
@@ -130,6 +139,10 @@ const ROWS: [ConditionType, string, string, ConditionInput][] = [
   ['Allowed', 'Unknown', 'NotJudged', judged({ notJudged: [{ policy: 'production', reason: 'why' }] })],
   ['Allowed', 'True', 'RulesBroken', judged({ broken: [finding('Warn')] })],
   ['Allowed', 'True', 'Allowed', judged()],
+  ['Stopped', 'False', 'Running', inputOf()],
+  ['Stopped', 'Unknown', 'Stopping', stopped(1, [applied(true), live({ name: 'b' })])],
+  ['Stopped', 'True', 'IngressOnly', stopped(2, [applied(true), applied(false)])],
+  ['Stopped', 'True', 'Stopped', stopped(1, [applied(true)])],
   ['Compliant', 'Unknown', 'NotReporting', silent()],
   ['Compliant', 'False', 'NotAllowed', judged({ broken: [finding('Deny')] })],
   [
@@ -165,6 +178,7 @@ const ROWS: [ConditionType, string, string, ConditionInput][] = [
     'NothingDeclared',
     inputOf({ compliantEvidence: 51, live: [live(), live({ nothingDeclared: true })] }),
   ],
+  ['Compliant', 'Unknown', 'Stopped', { ...stopped(1), compliantEvidence: 51 }],
   ['Compliant', 'Unknown', 'NotShown', inputOf({ compliantEvidence: 51 })],
   [
     'Compliant',

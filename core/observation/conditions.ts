@@ -2,6 +2,7 @@ import { ALLOWED } from './allowed.ts';
 import { COMPLIANT } from './compliant.ts';
 import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
 import type { Condition } from '../shapes/condition.ts';
+import { STOPPED } from './stopped.ts';
 import type { Phase } from '../shapes/values.ts';
 import { conditionAt, row, stateOf, type ConditionTable } from './condition-table.ts';
 
@@ -182,6 +183,11 @@ export const CONDITIONS: readonly ConditionTable<ConditionInput>[] = [
     type: 'Allowed',
     meaning: 'the agent breaks no Deny rule of the organisation',
     rows: [UNREPORTED, ...ALLOWED],
+  },
+  {
+    type: 'Stopped',
+    meaning: 'a person has stopped the agent (AgentStop, or the annotation `platform.io/stop` of its pods)',
+    rows: STOPPED,
   },
   {
     type: 'Compliant',

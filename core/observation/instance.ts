@@ -82,8 +82,14 @@ export function instanceOf(
     modelStatus: modelCheck(heartbeat)?.status,
     policyState: heartbeat.policyState,
     outcomes: heartbeat.outcomes,
+    stop: stopOf(heartbeat),
     deniedInWindow: Math.max(0, (heartbeat.outcomes?.deny ?? 0) - (before?.outcomes?.deny ?? 0)),
   });
+}
+
+/** Without the counter, which changes. */
+function stopOf({ stop }: Heartbeat): InstanceStatus['stop'] {
+  return stop === null ? undefined : { id: stop.id, since: stop.since, lanes: stop.lanes };
 }
 
 /** Whether requests use tools, and the manifest has nothing to compare them with. An agent can add local proofs itself. */

@@ -180,6 +180,7 @@ describe('the first heartbeat', () => {
         ['ModelReachable', 'True', 'ModelReachable', 'the model endpoint responds'],
         ['PolicyLoaded', 'False', 'NoEngine', 'no policy engine is configured'],
         ['Allowed', 'True', 'NoPolicy', 'no organisation rule selects the agent'],
+        ['Stopped', 'False', 'Running', 'the agent is not stopped'],
         ['Compliant', 'False', 'GradeTooLow', 'the grade is below B'],
       ].map(([type, status, reason, message]) => ({
         type,
@@ -783,7 +784,7 @@ describe('status members from other sources', () => {
       model: { provider: 'openai', id: 'gpt-4o' },
     });
     expect(status.conditions?.[0]).toBe(injected);
-    expect(status.conditions).toHaveLength(8);
+    expect(status.conditions).toHaveLength(9);
   });
 
   test('are not kept if they come from a heartbeat and the next one does not contain them', () => {

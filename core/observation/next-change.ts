@@ -6,7 +6,7 @@ import type { ObservationContext } from './status-of.ts';
 
 /**
  * The next time at which `statusOf` changes without a report: an instance becomes stale, the time
- * for the replacement of the last instance ends, or the UTC day ends. null: never.
+ * for the replacement of the last instance ends, the UTC day ends, or the stop of the agent ends. null: never.
  */
 export function nextChangeAt(status: ObservationStatus, at: Date, context: ObservationContext): Date | null {
   const instances = status.instances ?? [];
@@ -18,8 +18,9 @@ export function nextChangeAt(status: ObservationStatus, at: Date, context: Obser
   const unreplaced = waits && since !== null ? [since + staleLimitMs(context.heartbeatSeconds ?? 30)] : [];
   const midnight =
     (status.tokens ?? 0) > 0 ? [Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1)] : [];
+  const stopEnd = status.stop?.until === undefined ? [] : [Date.parse(status.stop.until)];
   // One millisecond after the limit, because at the limit an instance still counts as reporting.
-  const future = [...silent, ...unreplaced, ...midnight]
+  const future = [...silent, ...unreplaced, ...midnight, ...stopEnd]
     .map((ms) => ms + 1)
     .filter((ms) => ms > at.getTime());
   return future.length === 0 ? null : new Date(Math.min(...future));

@@ -10,6 +10,8 @@ import { conditionsOf } from './conditions.ts';
 import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
+import type { AgentStop } from '../organisation/stops.ts';
+import { observedStopOf } from './stopped.ts';
 import { stateOfAgent, withoutLists } from './reported-state.ts';
 import { usedToday, withEnded, withUse } from './tokens.ts';
 import { provedScore, withoutSilentUnlisted, worstCaseProvedScore } from './worst-instances.ts';
@@ -26,6 +28,8 @@ export interface ObservationContext {
   activity?: Activity;
   /** Whether a new agent is expected to report, because one of its pods has started; default: as known. */
   hasStarted?: boolean;
+  /** The stop of the agent; null: it has none. Default: as known. */
+  stop?: AgentStop | null;
   /** Configured heartbeat interval in seconds, used only while the agent has no instance. Default 30. */
   heartbeatSeconds?: number;
 }
@@ -57,9 +61,10 @@ export function statusOf(
   const phase = phaseNow({ instances, live, activity }, waitLeftMs);
   const lowest = (scoreOf: (instance: InstanceStatus) => number): number | undefined =>
     live.length === 0 ? known.score : Math.min(...live.map(scoreOf));
+  const stop = observedStopOf(known.stop, context.stop, { live, unlisted, at });
   const input: ConditionInput = {
     ...{ phase, instances, live, activity, lastChecked, awaitedSince },
-    ...{ compliantGrade, compliantEvidence, organisation: known.organisation },
+    ...{ compliantGrade, compliantEvidence, organisation: known.organisation, stop },
     recentCriticalIssues: recentCriticalIssues(known.worst, live),
     unlisted: unlisted.length,
     score: lowest(provedScore),
@@ -68,7 +73,7 @@ export function statusOf(
   return present({
     ...settled,
     ...(live.length > 0 ? { ...aggregatesOf(live, unlisted), ...stateOfAgent(settled, live) } : {}),
-    ...{ awaitedSince, phase, instances },
+    ...{ awaitedSince, phase, instances, stop },
     oldGrade: oldGradeOf({ grade, isReporting: live.length > 0 }),
     instanceCount: instances.length + unlisted.length,
     unlisted: unlisted.length > 0 ? unlisted : undefined,

@@ -81,10 +81,10 @@ function worstFifty(instances: readonly InstanceStatus[], at: Date): Set<Instanc
 
 /** The members kept of an unlisted instance: enough to count the instance and its tokens and to detect repeats. */
 export function briefOf(instance: InstanceStatus): BriefInstance {
-  const { name, uid, startedAt, seq, lastHeartbeat, intervalSeconds, outcomes } = instance;
+  const { name, uid, startedAt, seq, lastHeartbeat, intervalSeconds, outcomes, stop } = instance;
   const { tokensToday, costTodayUsd, day } = instance;
   const counters = { lastHeartbeat, intervalSeconds, tokensToday, costTodayUsd, day };
-  return { name, startedAt, seq, ...counters, ...present({ uid, outcomes }) };
+  return { name, startedAt, seq, ...counters, ...present({ uid, outcomes, stop }) };
 }
 
 /** The instance of this name, listed or not. */

@@ -12,6 +12,8 @@ export function isUrgent(before: ObservationStatus | undefined, after: Observati
   if (before === undefined) return true;
   return (
     before.manifestChange?.at !== after.manifestChange?.at ||
+    before.stop?.id !== after.stop?.id ||
+    before.stop?.confirmed !== after.stop?.confirmed ||
     URGENT.some((member) => before[member] !== after[member]) ||
     statesOf(before) !== statesOf(after) ||
     hasNewInstance(before, after)

@@ -33,6 +33,9 @@ export const outcomes = namedObject(
   outcomeMembers,
 );
 
+const { cut: _, ...stopMembers } = confirmedStop.members;
+const stop = object('The stop that it applies. Absent: it is not stopped.', stopMembers);
+
 export const modelCheck = oneOf('The result of the model check.', ['pass', 'fail', 'skip']);
 
 export const briefInstance = object('One unlisted instance.', {
@@ -41,6 +44,7 @@ export const briefInstance = object('One unlisted instance.', {
   ...heard,
   ...dayUse,
   'outcomes?': outcomes,
+  'stop?': stop,
 });
 
 /** The counters of an instance. */
@@ -101,11 +105,7 @@ const members = object('One pod or remote process that reports for this agent.',
     'answered',
   ]),
   'outcomes?': outcomes,
-  'stop?': object('The stop that it applies. Absent: it is not stopped.', {
-    id: confirmedStop.members.id,
-    since: confirmedStop.members.since,
-    lanes: confirmedStop.members.lanes,
-  }),
+  'stop?': stop,
   deniedInWindow: count('Requests that the policy denied between its last two heartbeats.'),
 });
 

@@ -227,7 +227,7 @@ const members = object(
     ),
     'lastChecked?': isoTime('When the last report of the instance in reportedBy was received.'),
     'conditions?': list(
-      'Ready, Reporting, AgentReachable, ModelReachable, PolicyLoaded, Allowed and Compliant are written with the rest of the status. Injected, Routed, Conflict, ManifestValid and SidecarFits are written only by the operator. Other clients may add conditions of other types; the product does not change them.',
+      'Ready, Reporting, AgentReachable, ModelReachable, PolicyLoaded, Allowed, Stopped and Compliant are written with the rest of the status. Injected, Routed, Conflict, ManifestValid and SidecarFits are written only by the operator. Other clients may add conditions of other types; the product does not change them.',
       condition,
       { max: 16, key: 'type' },
     ),
