@@ -38,6 +38,10 @@ requires an evaluation, and clears the issue \`evaluated\` of the gap. Checks ar
 manifest requires exist and every check of that kind passes. Submit proofs to the sidecar or the control plane
 ([routes](routes.md)).
 
+The references are entries of the OWASP Top 10 for LLM Applications (CC BY-SA 4.0) of 2026, with their numbers of 2025 in
+brackets: the same number means another risk in each edition. \`core/audit/crosswalk.json\` maps the rules to the controls of
+eight publications, with its sources. A reference names what a rule is about, never that a control is met.
+
 ${PACKS.map(packSection).join('\n')}`;
 }
 

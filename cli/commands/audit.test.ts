@@ -32,7 +32,7 @@ describe('platform audit', () => {
     expect(output).toContain(
       '  [ ] SEC-LLM-02  high      Model output reaches users and tools without a guardrail.\n' +
         '      spec.guardrails.output: Add a guardrail such as toxicity-filter or pii-detector to spec.guardrails.output.\n' +
-        '      OWASP LLM05:2025 Improper Output Handling\n',
+        '      OWASP LLM10:2026 Improper Output Handling (LLM05:2025)\n',
     );
     expect(output).toContain('  [D] SEC-LLM-03  medium    prompts.system is a $file: reference\n');
     expect(output.match(/^ {2}\[[DPBX ]\] /gm)).toHaveLength(27);
@@ -99,7 +99,7 @@ Declare only what the agent does: a declaration that is contradicted costs point
       message: 'User input reaches the model without a guardrail against prompt injection.',
       path: 'spec.guardrails.input',
       recommendation: 'Add a guardrail of type prompt-injection or topic-filter to spec.guardrails.input.',
-      references: ['OWASP LLM01:2025 Prompt Injection'],
+      references: ['OWASP LLM01:2026 Prompt Injection (LLM01:2025)'],
     });
   });
 

@@ -180,9 +180,11 @@ function findingsOf(
     passed: results.flatMap(({ passed, rule }) => (passed ? [rule.id] : [])),
     findings: results.flatMap((each): Finding[] => {
       if (each.passed) return [];
-      const { id, severity, message, recommendation } = each.rule;
+      const { id, severity, message, recommendation, references } = each.rule;
       const position = positionOf(parsePath(each.path));
-      return [{ code: id, severity, title: message, message, help: recommendation, file, ...position }];
+      return [
+        { code: id, severity, title: message, message, help: recommendation, references, file, ...position },
+      ];
     }),
   };
 }

@@ -13,6 +13,8 @@ export interface Finding {
   message: string;
   /** What to do about any finding with this code; empty: nothing. */
   help: string;
+  /** Entries of public lists that the code is about; absent: none. */
+  references?: readonly string[];
   /** Path as typed. */
   file: string;
   /** 1-based. */

@@ -27,13 +27,23 @@ const render = (format: keyof typeof FINDING_FORMATS, findings: Finding[], passe
 
 interface Sarif {
   runs: {
-    tool: { driver: { rules: { id: string; shortDescription: { text: string } }[] } };
+    tool: {
+      driver: {
+        rules: { id: string; shortDescription: { text: string }; properties?: { tags: string[] } }[];
+      };
+    };
     results: { ruleId: string; ruleIndex: number; level: string; locations: unknown[] }[];
   }[];
 }
 const sarif = (findings: Finding[]) => (JSON.parse(render('sarif', findings)) as Sarif).runs[0];
 
 describe('sarif', () => {
+  test('has the public lists of a rule as its tags', () => {
+    const references = ['OWASP LLM02:2026 Sensitive Information Disclosure (LLM02:2025)'];
+    const rules = sarif([finding({ references }), finding({ code: 'OBS-01' })])?.tool.driver.rules;
+    expect(rules?.map(({ properties }) => properties)).toEqual([{ tags: references }, undefined]);
+  });
+
   test('has one rule per code and one result per finding', () => {
     const run = sarif([finding(), finding({ code: 'OBS-01', severity: 'low' }), finding({ line: 9 })]);
     expect(run?.tool.driver.rules.map(({ id }) => id)).toEqual(['MEM-01', 'OBS-01']);

@@ -25,11 +25,12 @@ function sarif({ command, findings }: FindingsReport): object {
           driver: {
             name: 'platform',
             version: VERSION,
-            rules: codes.map(({ code, title, help, severity }) => ({
+            rules: codes.map(({ code, title, help, severity, references = [] }) => ({
               id: code,
               shortDescription: { text: title },
               help: { text: help || title },
               defaultConfiguration: { level: LEVELS[severity] },
+              ...(references.length > 0 && { properties: { tags: references } }),
             })),
           },
         },

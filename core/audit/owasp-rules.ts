@@ -56,7 +56,7 @@ export const OWASP_RULES: RulesOfPack = {
     message: 'The system prompt is not loaded from a versioned file.',
     recommendation:
       'Store the system prompt in a file and reference it: spec.prompts.system: $file:prompts/system.md',
-    references: [OWASP.poisoning, OWASP.promptLeakage],
+    references: [OWASP.poisoning, OWASP.contextExposure],
   },
   'SEC-LLM-04': {
     severity: 'medium',

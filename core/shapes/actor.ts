@@ -9,11 +9,11 @@ const members = object('Who made a request, as the control plane verified it.', 
   ...partial({
     iss: text('The issuer of the token. Absent for a key.', { max: 2_048 }),
     sub: text('The subject of the token in the issuer. Absent for a key.', { max: 512 }),
-    name: text('The name for display. It does not identify anybody.', { cut: 200 }),
+    name: text('The name for display, which is not an identity.', { cut: 200 }),
   }),
 });
 
-/** Who made a request. `iss` and `sub` identify a person, a key nobody. */
+/** Who made a request. `iss` and `sub` identify a person; a key has neither. */
 export interface Actor extends TypeOf<typeof members> {}
 export const actor: Field<Actor> = named('Actor', members);
 
