@@ -15,7 +15,7 @@ export interface AdminResponse<T> {
   body: T;
 }
 
-/** Sends the request from the sidecar of `pod` (`deploy/NAME` also works). Throws if the response is not JSON. */
+/** Sends the request from the sidecar of `pod` (`deploy/NAME` also works). Throws if the response has a body that is not JSON. */
 export async function adminApi<T>(
   kubectl: Kubectl,
   pod: string,
@@ -33,7 +33,7 @@ export async function adminApi<T>(
     const options = { ca, method: ${JSON.stringify(method)}, headers: ${JSON.stringify(headers)} };
     require('node:https').request(url, options, (response) => {
       let text = '';
-      response.on('data', (chunk) => (text += chunk)).on('end', () => console.log(JSON.stringify({ status: response.statusCode, body: JSON.parse(text) })));
+      response.on('data', (chunk) => (text += chunk)).on('end', () => console.log(JSON.stringify({ status: response.statusCode, body: text === '' ? null : JSON.parse(text) })));
     }).end(${body === undefined ? '' : JSON.stringify(JSON.stringify(body))});`;
   return JSON.parse(await kubectl.script(pod, 'platform-sidecar', script)) as AdminResponse<T>;
 }

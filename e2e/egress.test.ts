@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import type { EgressSummary } from '../core/shapes/egress.ts';
 import { uninject } from '../core/injection/inject.ts';
 import type { Pod } from '../core/injection/pod.ts';
-import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 import { manifestConfigMap } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, TEST_MS, type Kubectl, type KubeObject } from './kubectl.ts';
 import { installProduct, leave } from './product.ts';
 import { OPTED_IN, podTemplate, programContainer, programsConfigMap, serviceOf } from './program-pods.ts';
-import { findPython, pythonContainer, type PythonHome } from './python-pods.ts';
+import { deploymentOf as deployment, LISTENS, VENDOR_PORTS, vendorPods } from './vendor-pods.ts';
+import { findPython, hasPython, pythonContainer, type PythonHome } from './python-pods.ts';
 
 jest.setTimeout(TEST_MS);
 
@@ -20,7 +20,8 @@ const LANES = { ...OPTED_IN, 'platform.io/egress-lanes': 'openai', 'platform.io/
 const UPSTREAM = { ordering: 'https://vendor/v1', unguarded: 'http://vendor/v1' };
 const PRIVATE_CA = { ...LANES, 'platform.io/egress-ca-configmap': 'vendor-ca' };
 /** Ports of the vendor, one for each container of the pod `several`. */
-const PORTS = { early: 8001, second: 8002, agent: 8003 };
+const [early, second, agent] = VENDOR_PORTS;
+const PORTS = { early, second, agent };
 
 interface Status {
   grade?: string;
@@ -39,7 +40,6 @@ let image: string;
 let kubectl: Kubectl;
 
 const python = findPython();
-const hasPython = (found: typeof python): found is PythonHome => !('missing' in found);
 if (!hasPython(python))
   process.stderr.write(`skipped: the LangGraph agent in the cluster: ${python.missing}\n`);
 
@@ -63,53 +63,6 @@ const manifest = (name: string): KubeObject =>
       },
     }),
   );
-
-const deployment = (name: string, template: unknown): KubeObject => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name },
-  spec: { replicas: 1, selector: { matchLabels: { app: name } }, template },
-});
-
-const LISTENS = { periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 180 };
-
-/** The certificate of the vendor, and the CA that signs it. */
-async function certificates(): Promise<KubeObject[]> {
-  const validity = { now: new Date(), days: 1 };
-  const ca = await issueCa(validity);
-  const { cert, key } = await issueLeaf(ca, ['vendor'], validity);
-  return [
-    {
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'vendor-tls' }, type: 'kubernetes.io/tls' },
-      stringData: { 'tls.crt': cert, 'tls.key': key },
-    },
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'vendor-ca' }, data: { 'ca.crt': ca.cert } },
-  ];
-}
-
-function vendor(): KubeObject[] {
-  const program = programContainer('vendor', image, ['fake-vendor.ts']);
-  const mounts = program['volumeMounts'] as KubeObject[];
-  const container = {
-    ...program,
-    volumeMounts: [...mounts, { name: 'tls', mountPath: '/tls', readOnly: true }],
-    readinessProbe: { tcpSocket: { port: 8000 }, ...LISTENS },
-  };
-  const spec = { volumes: [{ name: 'tls', secret: { secretName: 'vendor-tls' } }] };
-  const ports = [[80, 8000], [443, 8443], ...Object.values(PORTS).map((port) => [port, port])];
-  return [
-    deployment('vendor', podTemplate('vendor', [container], { spec })),
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'vendor' },
-      spec: {
-        selector: { app: 'vendor' },
-        ports: ports.map(([port, targetPort]) => ({ name: `port-${port}`, port, targetPort })),
-      },
-    },
-  ];
-}
 
 /** The environment that the author of the agent writes. */
 const agentEnv = (name: keyof typeof UPSTREAM): { name: string; value: string }[] =>
@@ -218,8 +171,7 @@ beforeAll(async () => {
   await kubectl.apply([
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
     programsConfigMap(),
-    ...(await certificates()),
-    ...vendor(),
+    ...(await vendorPods(image)),
   ]);
   await kubectl.rolledOut('deploy/vendor');
   const agents = hasPython(python)

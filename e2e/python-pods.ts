@@ -37,6 +37,8 @@ export function findPython(): PythonHome | { missing: string } {
   }
 }
 
+export const hasPython = (found: ReturnType<typeof findPython>): found is PythonHome => !('missing' in found);
+
 /** Turns a container of e2e/programs into one that runs its Python program; `volumes` belong to the spec of its pod. */
 export function pythonContainer(
   container: KubeObject,

@@ -2,6 +2,9 @@
 // and `delete_all_orders`, offered or not, and returns a text once it has the result of a tool.
 //   GET  /state              {calls, tokens, work: {"AGENT/TOOL": count}}; calls and tokens of the agent whose API key is ?agent=
 //   GET  /work/AGENT/TOOL    the side effect of a tool
+//   GET  /streams            {started, lastStartMs, open}: streaming calls of all vendors; lastStartMs: Unix time in milliseconds
+// A streaming call of the model `short` ends after half a second, one of another model when its client ends it. The wires are those of
+// OpenAI (/v1/chat/completions), Anthropic (/v1/messages) and Gemini (…:streamGenerateContent).
 // Also listens on ports 8001 to 8003, for connections of the census tests, and with TLS on 8443.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -19,6 +22,59 @@ interface ChatRequest {
   messages: { role: string }[];
 }
 
+const streams = { started: 0, lastStartMs: 0, open: 0 };
+const SHORT_EVENTS = 5;
+const EVENT_MS = 100;
+
+/** The first events of a stream, and one that repeats. */
+function eventsOf(path: string): { first: string[]; next: string } | null {
+  const event = (data: { type?: string }): string =>
+    `${data.type === undefined ? '' : `event: ${data.type}\n`}data: ${JSON.stringify(data)}\n\n`;
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  if (path.endsWith('/messages')) {
+    const message = { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [], usage };
+    const block = { type: 'text', text: '' };
+    const started = [
+      { type: 'message_start', message },
+      { type: 'content_block_start', index: 0, content_block: block },
+    ];
+    const delta = { type: 'text_delta', text: 'word ' };
+    return {
+      first: started.map(event),
+      next: event({ type: 'content_block_delta', index: 0, delta } as object),
+    };
+  }
+  if (path.includes(':streamGenerateContent')) {
+    const content = { role: 'model', parts: [{ text: 'word ' }] };
+    return { first: [], next: event({ candidates: [{ content, index: 0 }] } as object) };
+  }
+  if (!path.endsWith('/chat/completions')) return null;
+  const choices = [{ index: 0, delta: { content: 'word ' }, finish_reason: null }];
+  const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices };
+  return { first: [], next: event(chunk as object) };
+}
+
+/** @returns whether the request was a streaming call */
+function stream({ pathname }: URL, body: string, response: ServerResponse): boolean {
+  const events = eventsOf(pathname);
+  if (events === null || !(pathname.includes(':stream') || /"stream": ?true/.test(body))) return false;
+  Object.assign(streams, { started: streams.started + 1, lastStartMs: Date.now(), open: streams.open + 1 });
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write(events.first.join(''));
+  const isShort = /"model": ?"short"/.test(body) || pathname.includes('/short:');
+  let sent = 0;
+  const timer = setInterval(() => {
+    response.write(events.next);
+    sent += 1;
+    if (isShort && sent === SHORT_EVENTS) response.end();
+  }, EVENT_MS);
+  response.on('close', () => {
+    clearInterval(timer);
+    streams.open -= 1;
+  });
+  return true;
+}
+
 async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const send = (body: unknown): void => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -29,6 +85,10 @@ async function respond(request: IncomingMessage, response: ServerResponse): Prom
     send({ calls: count, tokens: count * USAGE.total_tokens, work });
     return;
   }
+  if (url.pathname === '/streams') {
+    send(streams);
+    return;
+  }
   if (url.pathname.startsWith('/work/')) {
     const key = url.pathname.slice('/work/'.length);
     work[key] = (work[key] ?? 0) + 1;
@@ -37,6 +97,7 @@ async function respond(request: IncomingMessage, response: ServerResponse): Prom
   }
   let text = '';
   for await (const chunk of request.setEncoding('utf8')) text += String(chunk);
+  if (stream(url, text, response)) return;
   if (!url.pathname.endsWith('/chat/completions')) {
     send({ data: [] });
     return;
