@@ -22,6 +22,23 @@ const hasScheme = (value: string): boolean => value.includes('://');
 export const isLoopback = ({ hostname }: URL): boolean =>
   /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 
+const UNITS = {
+  smh: { pattern: /^(\d{1,5})([smh])$/, wanted: 's, m or h, such as 90s or 5m' },
+  smhd: { pattern: /^(\d{1,5})([smhd])$/, wanted: 's, m, h or d, such as 30s, 2h or 7d' },
+} as const;
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A parser for the value of a duration option; it returns milliseconds. */
+export function duration(units: keyof typeof UNITS): (value: string) => number {
+  const { pattern, wanted } = UNITS[units];
+  return (value) => {
+    const [, number = '', unit = ''] = pattern.exec(value) ?? [];
+    const ms = Number(number) * (UNIT_MS[unit] ?? 0);
+    if (ms === 0) throw new InvalidArgumentError(`Must be a number followed by ${wanted}.`);
+    return ms;
+  };
+}
+
 /** Parses a score, 0 to 100. */
 export function score(value: string): number {
   const number = /^\d{1,3}(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
@@ -48,7 +65,7 @@ export function rejectEmptyValues(command: Command): void {
     else argument.argParser<string>(notEmpty);
 }
 
-function notEmpty(value: string): string {
+export function notEmpty(value: string): string {
   if (value === '') throw new InvalidArgumentError('Must not be empty.');
   return value;
 }

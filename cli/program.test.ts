@@ -29,6 +29,7 @@ describe('platform', () => {
       ['Write a first manifest:', 'init scan'],
       ['Check a manifest:', 'validate audit diff generate-policy'],
       ['Check a running agent:', 'gap health evaluate'],
+      ['Stop a running agent:', 'stop resume'],
       ['Convert a manifest, or generate files:', 'migrate export generate provider-status'],
       ['Change workloads, or check a cluster:', 'inject uninject register check uninstall'],
       ['Use it in an editor, an assistant or a shell:', 'mcp completion help'],

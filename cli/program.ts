@@ -30,6 +30,10 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     health: async () => (await import('./commands/health.ts')).addHealth,
     evaluate: async () => (await import('./commands/evaluate.ts')).addEvaluate,
   },
+  'Stop a running agent:': {
+    stop: async () => (await import('./commands/stop.ts')).addStop,
+    resume: async () => (await import('./commands/resume.ts')).addResume,
+  },
   'Convert a manifest, or generate files:': {
     migrate: async () => (await import('./commands/migrate.ts')).addMigrate,
     export: async () => (await import('./commands/export.ts')).addExport,

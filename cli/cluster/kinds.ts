@@ -1,4 +1,5 @@
 import { resource } from '../../kube/resources.ts';
+import type { AgentStopSpec, AgentStopStatus } from '../../core/shapes/agent-stop.ts';
 import type { Data, KubeObject } from '../../kube/types.ts';
 
 /** Fields of objects that only this command reads. */
@@ -17,6 +18,13 @@ export interface ConfigMap extends Data {
   metadata: Data['metadata'] & { managedFields?: { time?: string }[] };
 }
 
+export interface AgentStopObject extends KubeObject {
+  spec: AgentStopSpec;
+  status?: AgentStopStatus;
+}
+
+export const AGENT_STOPS = resource<AgentStopObject>('platform.io', 'agentstops', 'AgentStop');
+
 export const BINDINGS = resource<PolicyBinding>(
   'admissionregistration.k8s.io',
   'validatingadmissionpolicybindings',
@@ -31,7 +39,7 @@ export const CONFIG_MAPS = resource<ConfigMap>('', 'configmaps', 'ConfigMap');
 
 export const DEFINITION_NAME = 'agentobservations.platform.io';
 /** All definitions of the chart. */
-export const DEFINITION_NAMES = [DEFINITION_NAME, 'agentpolicies.platform.io'];
+export const DEFINITION_NAMES = [DEFINITION_NAME, 'agentpolicies.platform.io', 'agentstops.platform.io'];
 /** Label selector for every object of the chart. */
 export const CHART_LABEL = 'app.kubernetes.io/name=agent-compliance';
 export const CHART_NAME = 'agent-compliance';

@@ -3,3 +3,4 @@
 export { runCheck } from './run-check.ts';
 export { readKagentAgent } from './read-kagent.ts';
 export { findLeftovers } from './run-uninstall.ts';
+export { withClusterStops } from './stop-agents.ts';

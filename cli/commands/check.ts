@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 import type { CheckReport } from '../../authoring/diagnosis/check-report.ts';
 import {
   CHECK_SEVERITIES,
@@ -10,6 +10,7 @@ import {
 import type { ClusterResult } from '../cluster/connect.ts';
 import { addClusterOptions, type ClusterFlags } from '../cluster-options.ts';
 import type { AddCommand, CliContext } from '../context.ts';
+import { duration } from '../option-values.ts';
 import { printable, refusal, reported, type Rendered } from '../rendered.ts';
 import { painter, plural, type Paint } from '../table.ts';
 
@@ -35,7 +36,7 @@ export const addCheck: AddCommand = (program, context, finish) => {
         'retry until all checks pass, for at most 90s, 5m or 1h, for example; without a duration 2m',
       )
         .preset('2m')
-        .argParser(duration),
+        .argParser(duration('smh')),
     )
     .addOption(
       new Option('--fail-on <severity>', 'exit with 1 if a finding has at least this severity')
@@ -59,16 +60,6 @@ it needs. The missing permission is shown, and the check counts as a finding.
 
 Exit codes: 0 no finding of that severity (default: error) or above; 1 at least one such finding, or the cluster is
 unreachable.`;
-
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
-
-/** Parses the value of a duration option; returns milliseconds. */
-function duration(value: string): number {
-  const [, number = '', unit = ''] = /^(\d{1,5})([smh])$/.exec(value) ?? [];
-  const ms = Number(number) * (UNIT_MS[unit] ?? 0);
-  if (ms === 0) throw new InvalidArgumentError('Must be a number followed by s, m or h, such as 90s or 5m.');
-  return ms;
-}
 
 const PAUSE_MS = 2_000;
 

@@ -1,5 +1,3 @@
-import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
@@ -8,11 +6,10 @@ import { isRecord } from '../../core/untrusted/fields.ts';
 import { reasonOf } from '../../probe/reason.ts';
 import { registerAgent, type RegistrationOutcome } from '../../push/register-agent.ts';
 import { describeRefusal } from '../../runtime/manifest-file.ts';
-import { notFound, usableKey, type Found } from '../admin-key.ts';
 import type { AddCommand, CliContext } from '../context.ts';
+import { adminKey, readCa, URL_VARIABLE, urlOf, warnPlain } from '../control-plane-access.ts';
 import { load, problemLines } from '../load.ts';
-import { parseHttpUrl } from '../http-url.ts';
-import { isLoopback, secretUrl } from '../option-values.ts';
+import { secretUrl } from '../option-values.ts';
 import { ManifestArgument } from '../manifest-argument.ts';
 import { Alias, formatOption, jsonOption, type FormatFlags } from '../output-options.ts';
 import { failed, json, printable, refusal, type Rendered } from '../rendered.ts';
@@ -33,9 +30,6 @@ interface RegisterFlags extends FormatFlags {
 }
 
 type RegisterOptions = RegisterFlags & { url: URL };
-
-const URL_VARIABLE = 'PLATFORM_CONTROL_PLANE_URL';
-const ADMIN_KEY_VARIABLE = 'PLATFORM_ADMIN_KEY';
 
 export const addRegister: AddCommand = (program, context, finish) => {
   program
@@ -82,13 +76,6 @@ function agentName(value: string): string {
   return value;
 }
 
-/** The value may contain a password, so it is not shown. */
-function urlOf(value: string | undefined, command: Command): URL {
-  if (value === undefined || value === '') command.error(`error: --url is required (or set ${URL_VARIABLE})`);
-  const url = parseHttpUrl(value);
-  return url ?? command.error(`error: ${URL_VARIABLE} must be an http(s) URL without a query`);
-}
-
 const TIMEOUT_MS = 15_000;
 
 /** Gets a key from the control plane for an agent outside the cluster. */
@@ -116,10 +103,7 @@ async function register(
   const blocked =
     outFile === undefined ? null : await rejectionToWrite(resolve(context.cwd, outFile), inputs);
   if (blocked !== null) return refusal(`cannot write ${printable(outFile ?? '')}: ${blocked}`, options.json);
-  if (url.protocol === 'http:' && !isLoopback(url))
-    context.warn?.(
-      `warning: the admin key and the new key are sent unencrypted to ${shownUrl(url)}; use https://`,
-    );
+  warnPlain(url, 'the admin key and the new key are', context);
   const outcome = await registerAgent({
     base: url,
     adminKey: admin.value,
@@ -131,44 +115,6 @@ async function register(
   });
   if (outcome.kind !== 'registered') return refusal(failureReason(outcome, options), options.json);
   return granted({ ...outcome, agentName }, options, context);
-}
-
-/** From a file, else from the environment. Never from the command line: other processes on the machine can read it. */
-async function adminKey(
-  file: string | undefined,
-  { env, cwd }: Pick<CliContext, 'env' | 'cwd'>,
-): Promise<Found<string>> {
-  if (file === undefined) {
-    const value = env[ADMIN_KEY_VARIABLE] ?? '';
-    return value.trim() === ''
-      ? notFound(`no admin key of the control plane: set ${ADMIN_KEY_VARIABLE} or pass --admin-key-file`)
-      : usableKey(value, ADMIN_KEY_VARIABLE);
-  }
-  try {
-    return usableKey(await readFile(resolve(cwd, file), 'utf8'), printable(file));
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return notFound(`cannot read the admin key from ${printable(file)}: ${code ?? String(error)}`);
-  }
-}
-
-async function readCa(
-  file: string | undefined,
-  url: URL,
-  { cwd }: CliContext,
-): Promise<Found<string | null>> {
-  if (file === undefined) return { ok: true, value: null };
-  if (url.protocol !== 'https:') return notFound(`--ca requires an https:// URL, got ${shownUrl(url)}`);
-  try {
-    const value = await readFile(resolve(cwd, file), 'utf8');
-    // Node.js would accept a file without a certificate as an empty list.
-    void new X509Certificate(value);
-    return { ok: true, value };
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    const why = code.startsWith('ERR_') ? 'it contains no PEM certificate' : code;
-    return notFound(`cannot read the CA from ${printable(file)}: ${why}`);
-  }
 }
 
 function failureReason(
