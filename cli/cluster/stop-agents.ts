@@ -19,7 +19,7 @@ import { AGENT_STOPS, type AgentStopObject } from './kinds.ts';
 
 const STOP_ANNOTATION = 'platform.io/stop';
 /** Changes with each annotation, so that the kubelet sees a change although the reason is the same. */
-const SENT_ANNOTATION = 'platform.io/stop-sent';
+const SENT_ANNOTATION = 'stop.platform.io/sent';
 
 /** Stops as objects of the cluster, with the rights of the kubeconfig. */
 export function withClusterStops<T>(

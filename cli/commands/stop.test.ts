@@ -1,5 +1,6 @@
 // platform stop and platform resume against an HTTP server with the routes of a control plane; with a cluster in stop.apiserver.test.ts.
 import { afterEach, describe, expect, test } from '@jest/globals';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json as bodyOf } from 'node:stream/consumers';
 import { commandFolder } from '../../testing/cli/command-folder.ts';
 import { TestServers } from '../../testing/http/sockets.ts';
@@ -54,7 +55,7 @@ const detail = (key: string, status: Body): Body => ({
 async function serving({ agents = {}, stops = [], rejects = {}, stored = true }: Served) {
   const sent: Sent[] = [];
   const keys = Object.keys(agents);
-  const port = await servers.http(async (request, response) => {
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = '', url = '', headers } = request;
     const { pathname, searchParams } = new URL(url, 'http://h');
     const body = method === 'POST' ? ((await bodyOf(request)) as Body) : undefined;
@@ -66,7 +67,7 @@ async function serving({ agents = {}, stops = [], rejects = {}, stored = true }:
     if (rejection) reply(rejection[0], { detail: rejection[1] });
     else if (method === 'DELETE') reply(stops.some(({ id }) => url.endsWith(String(id))) ? 204 : 404);
     else if (method === 'POST') {
-      const namespace = String(body?.['namespace'] ?? 'root');
+      const namespace = (body?.['namespace'] as string | undefined) ?? 'root';
       reply(stored ? 201 : 202, {
         ...entry(`${namespace}/stop-${sent.length}`, { ...body, namespace }),
         stored,
@@ -74,7 +75,7 @@ async function serving({ agents = {}, stops = [], rejects = {}, stored = true }:
     } else if (pathname === '/api/v1/stops') reply(200, stops);
     else if (pathname === '/api/v1/agents') {
       const namespace = searchParams.get('namespace');
-      const page = keys.filter((key) => namespace === null || key.startsWith(`${namespace}/`));
+      const page = keys.filter((key) => namespace === null || key.split('/')[0] === namespace);
       // One agent on each page.
       const at = Number(searchParams.get('continue') ?? '0');
       if (at + 1 < page.length) {
@@ -87,7 +88,8 @@ async function serving({ agents = {}, stops = [], rejects = {}, stored = true }:
       const key = `${searchParams.get('namespace')}/${pathname.split('/').at(-1)}`;
       reply(agents[key] ? 200 : 404, agents[key] && detail(key, agents[key]));
     }
-  });
+  };
+  const port = await servers.http((request, response) => void respond(request, response));
   const url = `http://127.0.0.1:${port}`;
   const platform = (args: string, context: Partial<CliContext> = {}): Promise<Rendered> =>
     run([...args.split(' '), '--url', url], { env, ...context });
@@ -121,6 +123,7 @@ describe('platform stop', () => {
     ['-n a', [{ namespace: 'a' }]],
     ['-n a -n b', [{ namespaces: ['a', 'b'] }]],
     ['-n prod-*', [{ namespaces: ['prod-*'] }]],
+    ['shop -n prod-*', [{ namespaces: ['prod-*'], agents: ['shop'] }]],
     ['shop -n prod-* -n b', [{ namespaces: ['prod-*', 'b'], agents: ['shop'] }]],
     // There it would stop every namespace.
     ['-n platform-system', [{ namespaces: ['platform-system'] }]],
@@ -128,7 +131,7 @@ describe('platform stop', () => {
     ['--all --yes', [{}]],
   ])('stop %s', async (args, bodies) => {
     const { platform, sent } = await serving({ agents: FLEET });
-    const { exitCode } = await platform(`stop ${args} --reason leak --no-wait`);
+    const { exitCode } = await platform(`stop ${args} --reason leak --wait 0s`);
     expect(sent.map(({ body }) => body)).toEqual(bodies.map((each) => ({ ...each, reason: 'leak' })));
     expect(exitCode).toBe(0);
   });
@@ -149,7 +152,8 @@ describe('platform stop', () => {
     ['stop shop --for 2w --reason leak', 'Must be a number followed by s, m, h or d, such as 30s, 2h or 7d.'],
     ['stop shop --for 0s --reason leak', 'Must be a number followed by s, m, h or d, such as 30s, 2h or 7d.'],
     ['stop shop --wait 7d --reason leak', 'Must be a number followed by s, m or h, such as 90s or 5m.'],
-    [`stop shop --reason ${'x'.repeat(501)}`, 'Must have 1 to 500 characters.'],
+    ['stop shop --reason a\nb', 'Must have 1 to 500 characters in one line.'],
+    [`stop shop --reason ${'x'.repeat(501)}`, 'Must have 1 to 500 characters in one line.'],
     ['stop shop --direct --reason leak', "error: option '--url <url>' cannot be used with option '--direct'"],
     ['stop --all --reason leak', 'error: without a terminal, --all requires --yes'],
     ['stop sh* --reason leak', 'error: a pattern of agents requires --namespace'],

@@ -13,8 +13,8 @@ interface Flags extends StopFlags {
   for?: number;
   direct?: true;
   list?: true;
-  /** Milliseconds; false: --no-wait. */
-  wait: number | false;
+  /** Milliseconds; 0: do not wait. */
+  wait: number;
 }
 
 export const addStop: AddCommand = (program, context, finish) => {
@@ -38,11 +38,13 @@ export const addStop: AddCommand = (program, context, finish) => {
     .option('--direct', 'also annotate the pods, which needs no process of the product except the sidecar')
     .option('--list', 'list the stops')
     .addOption(
-      new Option('--wait <duration>', 'wait at most this long until every instance has confirmed the stop')
+      new Option(
+        '--wait <duration>',
+        'wait at most this long until every instance has confirmed; 0s: do not wait',
+      )
         .default(30_000, '30s')
-        .argParser(duration('smh')),
-    )
-    .option('--no-wait', 'do not wait for the confirmations');
+        .argParser((value) => (value === '0s' ? 0 : duration('smh')(value))),
+    );
   addStopOptions(
     command,
     '{stops[], agents[]{namespace, name, state, instances, confirmed}, pods, warnings[], confirmed}; with --list {stops[]}',
@@ -64,14 +66,14 @@ One namespace gets an AgentStop of its own; several namespaces, patterns and --a
 A token or an admin key never comes from an option, because other processes can read options.
 State: Stopped; IngressOnly (no egress lanes: the agent's own calls continue); Stopping; Idle (no instance runs); Unknown.
 
-Exit codes: 0 every instance has confirmed the stop, or --no-wait or --list; 1 not stopped, or not confirmed in time.`;
+Exit codes: 0 every instance has confirmed the stop, or --wait 0s or --list; 1 not stopped, or not confirmed in time.`;
 
 const MAX_REASON = 500;
 
 function reason(value: string): string {
   const text = value.trim();
-  if (text === '' || text.length > MAX_REASON)
-    throw new InvalidArgumentError(`Must have 1 to ${MAX_REASON} characters.`);
+  if (text === '' || text.length > MAX_REASON || /[\r\n]/.test(text))
+    throw new InvalidArgumentError(`Must have 1 to ${MAX_REASON} characters in one line.`);
   return text;
 }
 
@@ -97,7 +99,7 @@ async function stop(
     reason: flags.reason,
     ...(until !== undefined && { until }),
     direct: flags.direct === true,
-    waitMs: flags.wait || 0,
+    waitMs: flags.wait,
   };
   const result = await withStops(flags, context, (stops) => runStop(stops, wish, context));
   return typeof result === 'string'

@@ -53,7 +53,7 @@ export function addStopOptions(command: Command, content: string): Command {
 }
 
 /** The ClusterRole of the chart that permits creating and deleting AgentStops. */
-const STOP_ROLE = 'agent-compliance-operator-role';
+const STOP_ROLE = 'agent-compliance-stop';
 
 /** Runs `act` with the cluster, or with the control plane at `--url`. A string: why it failed, with advice. */
 export async function withStops<T extends object>(

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { appliesTo } from '../../core/organisation/stops.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import type { CliContext } from '../context.ts';
-import { targetsOf, type Scope } from './scope.ts';
+import { isPattern, targetsOf, type Scope } from './scope.ts';
 import {
   eachOf,
   isForbidden,
@@ -103,14 +103,14 @@ export async function runStop(
   return report;
 }
 
-/** null: the caller may not list agents, and has named the namespace. */
+/** null: names are not compared with agents, because patterns select namespaces or the caller may not list agents. */
 async function knownAgents(
   stops: Stops,
   { agents, namespaces, all }: Scope,
   direct: boolean,
 ): Promise<AgentKey[] | null> {
   const [namespace = null, ...others] = namespaces;
-  if (all || others.length > 0 || agents.length === 0) return null;
+  if (all || others.length > 0 || agents.length === 0 || isPattern(namespace ?? '')) return null;
   try {
     const known = await stops.agents(namespace);
     // Without an operator, an agent may have no AgentObservation yet.
@@ -157,14 +157,15 @@ async function confirm(
       Object.assign(agent, stateOf(agent, await stops.status(agent)));
     });
     const passedMs = performance.now() - startMs;
-    if (agents.every(isDone) || passedMs >= waitMs || signal?.aborted) return problems;
-    const text = progressText(agents);
-    if (text !== shown) progress?.(text);
-    shown = text;
+    if (agents.every(isDone)) return problems;
     if (passedMs >= REPEAT_MS && !isRepeated) {
       isRepeated = true;
       await annotate();
     }
+    if (passedMs >= waitMs || signal?.aborted) return problems;
+    const text = progressText(agents);
+    if (text !== shown) progress?.(text);
+    shown = text;
     const pauseMs = Math.min(POLL_MS, waitMs - passedMs);
     await sleep(pauseMs, undefined, { ...(signal && { signal }) }).catch(() => undefined);
   }
