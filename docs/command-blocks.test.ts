@@ -39,6 +39,7 @@ const COVERED: Readonly<Record<string, string>> = {
   'docs/guide/kubernetes.md#Inject without the webhook': 'cli/commands/inject.test.ts',
   'docs/guide/kubernetes.md#Send OpenTelemetry spans to the sidecar': 'e2e/injection.test.ts',
   'docs/guide/python.md#Install the packages': 'scripts/python-package.sh',
+  'docs/guide/stop.md': 'cli/cluster/stop-agents.apiserver.test.ts',
   'docs/guide/upgrade.md': 'e2e/upgrade.test.ts',
   'docs/package.md': 'reporter/package.integration.test.ts',
   'docs/release.md#Create a release': 'scripts/release.integration.test.ts',

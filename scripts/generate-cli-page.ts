@@ -25,7 +25,7 @@ output is always one JSON document, also after an error. \`<version>\` stands fo
 
 \`--format\` chooses the form of the result, \`--json\` is short for \`--format json\`, and \`--output\` writes: a copy of a report, or the
 generated files instead of printing them. A command that needs a manifest and gets none uses the first that exists of \`agent.yaml\`,
-\`agent.yml\` and \`agent.json\` in the working directory. A URL without a scheme starts with \`http://\`; that of \`register\` with
+\`agent.yml\` and \`agent.json\` in the working directory. A URL without a scheme starts with \`http://\`; those of \`register\`, \`stop\` and \`resume\` with
 \`https://\`, except on this machine.
 
 A command that writes to an existing file keeps its mode and owner. A file that is changed keeps its line ends and its byte order mark;

@@ -1,10 +1,13 @@
 // platform stop and platform resume with a kubeconfig, against a real API server. A write to the status of an AgentObservation
 // takes the part of the control plane.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { parse } from 'yaml';
 import { whyNoControlPlane } from '../../e2e/cluster/control.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { ApiCluster } from '../../testing/cluster/api-cluster.ts';
+import { ApiCluster, creationOf, rejectionIn, type AnyObject } from '../../testing/cluster/api-cluster.ts';
 import { until } from '../../testing/time/until.ts';
 import { runCommandLine } from '../program.ts';
 import type { Rendered } from '../rendered.ts';
@@ -206,6 +209,15 @@ interface Pod {
       await platform('resume shop -n team');
       expect((await annotations())['shop-1']).toBeUndefined();
     });
+  });
+
+  test('the API server accepts the objects of the guide', async () => {
+    await cluster.namespaces('shop-team');
+    const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/stop.md'), 'utf8');
+    const blocks = Array.from(guide.matchAll(/^```yaml\n(.*?)^```/gms), ([, text = '']) => text);
+    const objects = blocks.map((text) => parse(text) as AnyObject);
+    expect(objects.map(({ kind }) => kind)).toEqual(['AgentStop', 'NetworkPolicy']);
+    for (const object of objects) expect(rejectionIn(await cluster.client.send(creationOf(object)))).toBe('');
   });
 
   test('an API server that does not respond, and one without AgentStops', async () => {

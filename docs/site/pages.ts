@@ -44,6 +44,7 @@ export const SIDEBAR = [
     ['Organisation rules', 'organisation'],
     ['Roll out rules to teams', 'organisation-rollout'],
     ['Operate', 'operations'],
+    ['Stop an agent', 'stop'],
     ['Dashboard', 'dashboard'],
     ['Alerts', 'alerts'],
     ['Size', 'sizing'],
