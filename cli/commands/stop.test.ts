@@ -66,6 +66,7 @@ async function serving({ agents = {}, stops = [], rejects = {}, stored = true }:
     const rejection = rejects[method];
     if (rejection) reply(rejection[0], { detail: rejection[1] });
     else if (method === 'DELETE') reply(stops.some(({ id }) => url.endsWith(String(id))) ? 204 : 404);
+    else if (body?.['namespace'] === 'closed') reply(403, { detail: 'no right' });
     else if (method === 'POST') {
       const namespace = (body?.['namespace'] as string | undefined) ?? 'root';
       reply(stored ? 201 : 202, {
@@ -145,6 +146,15 @@ describe('platform stop', () => {
     ]);
   });
 
+  test('of two stops, the one that is rejected is a warning and exit code 1', async () => {
+    const { platform } = await serving({ agents: { ...FLEET, 'closed/pay': stopped(1, 1) } });
+    for (const wait of ['0s', '1s']) {
+      const { output, errors, exitCode } = await platform(`stop shop pay --reason leak --wait ${wait}`);
+      expect([output.split('\n')[0], exitCode]).toEqual([expect.stringMatching(/^created a\/stop-/), 1]);
+      expect(errors).toContain('returned 403 for POST /api/v1/stops: no right');
+    }
+  });
+
   test.each<[args: string, message: string]>([
     ['stop', 'error: pass names of agents, --namespace or --all, and --reason'],
     ['stop shop', 'error: --reason is required'],
@@ -196,6 +206,7 @@ describe('platform stop', () => {
       'a/open': stopped(2, 2, 'IngressOnly'),
       'a/shop': stopped(5, 3, 'Stopping'),
       'a/idle': { phase: 'Pending', instanceCount: 0 },
+      'a/late': { phase: 'Pending', instanceCount: 0, awaitedSince: SINCE },
     };
     const { platform } = await serving({ agents });
     const shown: string[] = [];
@@ -207,6 +218,7 @@ describe('platform stop', () => {
         'a          open   IngressOnly  2 of 2',
         'a          shop   Stopping     3 of 5',
         'a          idle   Idle         0 of 0',
+        'a          late   Stopping     0 of 0',
         'Stopping (5 of 7 instances)',
       ].join('\n'),
     );

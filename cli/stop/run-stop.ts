@@ -89,6 +89,7 @@ export async function runStop(
     report.warnings = [...new Set([...report.warnings, ...problems])];
   };
   await annotate();
+  if (applied.length < targets.length) report.confirmed = false;
   if (waitMs === 0) return report;
   report.confirmed = false;
   const agents: AgentState[] = [];
@@ -180,8 +181,11 @@ export function stateOf(
   const { instances = status?.instanceCount ?? 0, confirmed = 0 } = status?.stop ?? {};
   const state = ((): AgentState['state'] => {
     if (condition?.status === 'True') return condition.reason === 'IngressOnly' ? 'IngressOnly' : 'Stopped';
-    if (status === null || (status.phase === 'Pending' && instances === 0)) return 'Idle';
-    return status.phase === undefined ? 'Unknown' : 'Stopping';
+    if (status?.phase === undefined) return status === null ? 'Idle' : 'Unknown';
+    // Without a report that is awaited, the agent may run and not be stopped.
+    return status.phase === 'Pending' && status.awaitedSince === undefined && instances === 0
+      ? 'Idle'
+      : 'Stopping';
   })();
   return { namespace, name, state, instances, confirmed };
 }
