@@ -597,6 +597,7 @@ const configMapOf = (agent: string): Body => ({
       ['name-taken', 'Namespace platform-canary'],
       ['name-taken', 'CustomResourceDefinition agentobservations.platform.io'],
       ['name-taken', 'CustomResourceDefinition agentpolicies.platform.io'],
+      ['name-taken', 'CustomResourceDefinition agentstops.platform.io'],
     ]);
   });
 
@@ -794,6 +795,7 @@ const configMapOf = (agent: string): Body => ({
       expect(kept.map(({ command }) => command)).toEqual([
         'kubectl delete customresourcedefinitions.apiextensions.k8s.io agentobservations.platform.io',
         'kubectl delete customresourcedefinitions.apiextensions.k8s.io agentpolicies.platform.io',
+        'kubectl delete customresourcedefinitions.apiextensions.k8s.io agentstops.platform.io',
         'kubectl delete namespaces platform-remote',
         'kubectl delete agentobservations --all -n team',
         `kubectl delete namespace ${NAMESPACE}`,
