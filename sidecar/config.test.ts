@@ -62,6 +62,8 @@ test('an empty environment results in the defaults of the contract', () => {
       PLATFORM_CA_FILE: null,
       HEARTBEAT_SECONDS: 30,
       ORGANISATION_ON_UNKNOWN: 'start',
+      DIRECTIVES_STORE_PATH: null,
+      STOP_ANNOTATION_FILE: null,
       OTLP_PORT: null,
       OTLP_FORWARD_URL: null,
       EGRESS_LANES: null,

@@ -106,6 +106,8 @@ const OWN_FIELDS = {
   PLATFORM_TOKEN_FILE: optionalText,
   PLATFORM_CA_FILE: optionalText,
   ORGANISATION_ON_UNKNOWN: oneOf(['start', 'wait'], 'start'),
+  DIRECTIVES_STORE_PATH: optionalText,
+  STOP_ANNOTATION_FILE: optionalText,
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
   OTLP_PORT: optionalInteger({ min: 1, max: 65535 }),
   OTLP_FORWARD_URL: optionalHttpUrl,
@@ -176,6 +178,10 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
     'Path of a PEM file with the CA certificates that verify the control plane, read for each heartbeat. Unset: the CAs of Node.js.',
   ORGANISATION_ON_UNKNOWN:
     'At the start, if the control plane has not compared the manifest with the rules of the organisation within five seconds: start lets the agent start, wait keeps `/readyz` at 503.',
+  DIRECTIVES_STORE_PATH:
+    'Path of the file that stores the last stop and organisation rules from the control plane, so that a restarted sidecar applies them before it opens its ports. Used with PLATFORM_URL. Unset: they are kept in memory only. Set by the injector.',
+  STOP_ANNOTATION_FILE:
+    'Path of a file with the reason for which the agent is stopped, read every second. Empty or missing: it stops nothing. Set by the injector, for the annotation platform.io/stop.',
   HEARTBEAT_SECONDS: 'Seconds between two heartbeats; the control plane may change the interval.',
   OTLP_PORT:
     'The port on 127.0.0.1 and ::1 that receives OpenTelemetry spans over OTLP/HTTP. Unset: no spans are received. The injector sets 4318 with the annotation platform.io/otlp.',

@@ -27,6 +27,10 @@ import { LoadLimits } from './proxy/load-limits.ts';
 import { processMemoryLimitBytes } from './proxy/memory-limit.ts';
 import { ProofStore } from './proofs/proof-store.ts';
 import { Assessor } from './report/assessor.ts';
+import { Directives } from './stop/directives.ts';
+import { DirectiveStore } from './stop/directive-store.ts';
+import { watchStopAnnotation } from './stop/stop-annotation.ts';
+import { StopSwitch } from './stop/stop-switch.ts';
 import { PeerUsage } from './usage/peer-usage.ts';
 
 /** Shared state of a running sidecar. */
@@ -46,11 +50,12 @@ export interface ContextInput {
 export async function createContext({ config, env, logger, clock, stopped }: ContextInput) {
   /** Aborted to end all background work. */
   const stopping = new AbortController();
+  const { signal } = stopping;
   await requireDirectory('PLATFORM_SECRET_DIR', config.PLATFORM_SECRET_DIR);
   // Proofs first: loading the manifest also starts a file watch, which a later failure would leave open.
   const proofs = await ProofStore.open(config.PROOF_STORE_PATH);
   const tls = await readTlsTrust(config);
-  const manifest = await CurrentManifest.load({ config, logger, clock, stopped, signal: stopping.signal });
+  const manifest = await CurrentManifest.load({ config, logger, clock, stopped, signal });
   const census = createCensus({ config, manifest: () => manifest.manifest, clock, logger });
   const load = new LoadLimits(processMemoryLimitBytes());
   const ringSize = auditRingSize(config.AUDIT_RING_SIZE, load.maxAuditEntries, logger);
@@ -63,11 +68,7 @@ export async function createContext({ config, env, logger, clock, stopped }: Con
   const peerUsage = new PeerUsage(clock);
   const metrics = createMetrics();
   const durations = createDurations(metrics);
-  const engine = createEngine({
-    ...{ config, manifest, logger, clock },
-    withEgress: hasEgress(config),
-    signal: stopping.signal,
-  });
+  const engine = createEngine({ config, manifest, logger, clock, signal, withEgress: hasEgress(config) });
   const policy = new PolicyEvaluator({
     mode: config.POLICY_PROXY_MODE,
     ...engine,
@@ -83,21 +84,22 @@ export async function createContext({ config, env, logger, clock, stopped }: Con
           ...{ port: config.OTLP_PORT, forwardUrl: config.OTLP_FORWARD_URL },
           ...{ ringSize, audit, policy, clock, logger },
         });
-  const organisation = new Organisation({ config, manifest, clock, logger, signal: stopping.signal });
+  const directed = await createDirectives({ config, manifest, clock, logger, signal });
+  const { organisation, stop } = directed;
   const lanes = await createEgress({
-    ...{ config, ringSize, tls, manifest, organisation, audit, policy, load, clock, logger },
+    ...{ config, ringSize, tls, manifest, organisation, stop, audit, policy, load, clock, logger },
     traces: otlp?.traces ?? null,
   });
-  const llm = createLlmAnalysis({ config, logger, clock, signal: stopping.signal });
+  const llm = createLlmAnalysis({ config, logger, clock, signal });
   const assessor = new Assessor({
-    ...{ config, manifest, proofs, audit, policy, llm, clock, logger },
+    ...{ config, manifest, proofs, audit, policy, llm, clock, logger, signal },
     egress: () => withCensus(lanes?.egress.facts() ?? null, census.facts()),
     environment: environmentOf(config, env),
-    signal: stopping.signal,
   });
   return {
     ...{ config, clock, logger, manifest, audit, load, proofs, assessor, peerUsage },
-    ...{ organisation, policy, engine, llm, otlp, lanes, census, metrics, durations, stopping },
+    ...{ ...directed, policy, engine, llm },
+    ...{ otlp, lanes, census, metrics, durations, stopping },
     startedAt: clock.now(),
     /** Identifies this instance of the agent; in a cluster the pod's name. */
     instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),
@@ -107,6 +109,24 @@ export async function createContext({ config, env, logger, clock, stopped }: Con
     /** Monotonic milliseconds; until this time, each connection is closed after its next response. */
     connectionsEndUntilMs: -Infinity,
   };
+}
+
+/** Applies the stored directives and the annotation of the pod. */
+async function createDirectives({
+  config,
+  signal,
+  ...input
+}: Pick<ContextInput, 'config' | 'clock' | 'logger'> & { manifest: CurrentManifest; signal: AbortSignal }) {
+  const { clock, logger } = input;
+  // Without a control plane nothing would end a stored stop.
+  const path = config.PLATFORM_URL === null ? null : config.DIRECTIVES_STORE_PATH;
+  const store = await DirectiveStore.open(path, logger);
+  const stop = new StopSwitch({ clock, logger, signal });
+  const organisation = new Organisation({ ...input, config, store, signal });
+  const directives = new Directives({ ...input, organisation, store, stop, signal });
+  const { STOP_ANNOTATION_FILE: annotation } = config;
+  if (annotation !== null) await watchStopAnnotation({ path: annotation, stop, clock, logger, signal });
+  return { directives, organisation, stop };
 }
 
 /** AUDIT_RING_SIZE, or the number of entries for which there is memory. */

@@ -54,6 +54,7 @@ export async function startSidecar(
   context.engine.start();
   context.census.start();
   heartbeats?.start();
+  if (heartbeats !== null) context.directives.start(heartbeats);
   const { name } = context.manifest.manifest.metadata;
   logger.info('listening', {
     ...{ agent: name, proxyPort: proxy.port, controlPort: control.port },
@@ -79,7 +80,7 @@ export async function startSidecar(
 }
 
 function startProxy(context: SidecarContext): Promise<ProxyServer> {
-  const { config, audit, load, policy, clock, http2 } = context;
+  const { config, audit, load, policy, stop, clock, http2 } = context;
   const agent = { url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS };
   return startProxyServer(
     {
@@ -87,6 +88,8 @@ function startProxy(context: SidecarContext): Promise<ProxyServer> {
       audit,
       load,
       policy,
+      stop,
+      manifest: () => context.manifest.manifest,
       clock,
       traces: context.otlp?.traces ?? null,
       onOverhead: (ms) => context.durations.overhead.observe(ms / 1000),

@@ -5,7 +5,7 @@ import { list, object, type TypeOf } from './object.ts';
 import { patterns, validations, written } from './agent-policy.ts';
 
 /** Characters of a reason, and of the name of a person. */
-const MAX_REASON = 500;
+export const MAX_REASON = 500;
 const MAX_PERSON = 320;
 /** A namespace, a slash and the name of an AgentStop. */
 const MAX_ID = 63 + 1 + 253;

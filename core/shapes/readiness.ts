@@ -23,6 +23,7 @@ export const sidecarReadiness = namedObject('SidecarReadiness', 'Whether the sid
     mode: oneOf('The mode.', POLICY_MODES),
     engine: oneOf('The policy engine.', ['none', 'opa', 'builtin']),
   }),
+  'stop?': text('Id of the stop of the agent. The sidecar stays ready, and refuses its requests.'),
   'nonce?': text('Value of `START_NONCE`.'),
   'findings?': list('The rules of the organisation that prevent the start.', organisationFinding),
 });

@@ -14,6 +14,8 @@ import { freePorts } from '../../examples/demo/free-ports.ts';
 import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import type { KeyPair } from '../../runtime/http-listener.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { StopSwitch } from '../stop/stop-switch.ts';
 import { ConnectLane, connectGuard, type ConnectCall, type ConnectLaneOptions } from './connect-lane.ts';
 
 const [DECLARED, OTHER] = ['api.example', 'other.example'] as const;
@@ -57,10 +59,14 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
 });
 
+let stop: StopSwitch;
+
 async function start(options: Partial<ConnectLaneOptions> = {}): Promise<void> {
+  const clock = new ManualClock('2026-11-23T12:00:00Z');
+  stop = new StopSwitch({ clock, logger: silentLogger, signal: new AbortController().signal });
   const [port = 0] = await freePorts(1);
   lane = new ConnectLane({
-    ...{ mode: 'deny', port, ownPorts: [], clock: new ManualClock('2026-11-23T12:00:00Z') },
+    ...{ mode: 'deny', port, ownPorts: [], stop, clock },
     isDeclaredHost: (host) => host === DECLARED || host === '127.0.0.1',
     isAllowedHost: () => true,
     enforcesRules: true,

@@ -17,6 +17,8 @@ import { comesOverLoopback } from '../access.ts';
 import { startOnLoopback } from '../loopback.ts';
 import { lingerOn } from '../proxy/connection-end.ts';
 import { problemBody } from '../proxy/problem-response.ts';
+import { stoppedUpgrade } from '../stop/stopped-response.ts';
+import type { StopSwitch } from '../stop/stop-switch.ts';
 import { startTunnel } from './connect-tunnel.ts';
 
 const HOST_NOT_DECLARED = 'host_not_declared';
@@ -58,6 +60,7 @@ export interface ConnectLaneOptions {
   ownPorts: readonly number[];
   /** Called once for each request, when its host and its TLS handshake are judged, or when it failed. */
   onCall: (call: ConnectCall) => void;
+  stop: StopSwitch;
   clock: Clock;
   logger: Pick<Logger, 'info'>;
   limits?: Partial<ConnectLimits>;
@@ -147,6 +150,13 @@ export class ConnectLane {
       respond(client, 403, 'this lane is available on loopback only');
       return;
     }
+    const { current, refused } = this.#options.stop;
+    if (current !== null) {
+      refused.connect += 1;
+      const { status, detail, headers } = stoppedUpgrade(current);
+      respond(client, status, detail, linesOf(headers));
+      return;
+    }
     const target = parseConnectTarget(url);
     if (target === null) {
       respond(client, 400, 'the target of CONNECT is host:port');
@@ -189,7 +199,15 @@ export class ConnectLane {
     };
     const left = (): void => end(null, 'the client disconnected');
     this.#open += 1;
-    upstream.once('close', () => (this.#open -= 1));
+    const ended = this.#options.stop.onStop(() => {
+      client.resetAndDestroy();
+      upstream.destroy();
+      return 1;
+    });
+    upstream.once('close', () => {
+      this.#open -= 1;
+      ended();
+    });
     client.once('close', left);
     upstream.once('error', failed);
     upstream.once('connect', () => {
@@ -234,7 +252,7 @@ export class ConnectLane {
     const who = violations.includes(HOST_NOT_DECLARED)
       ? 'manifest does not declare'
       : 'organisation does not allow';
-    respond(client, 403, `the ${who} the host ${target.host}`, violations);
+    respond(client, 403, `the ${who} the host ${target.host}`, headerOf(violations));
     this.#log(attempt, { statusCode: 403, violations, blocked: true, detail: null });
   }
 
@@ -242,7 +260,7 @@ export class ConnectLane {
   #fail(attempt: Attempt, statusCode: number | null, detail: string): void {
     this.counts.failed += 1;
     const { client, violations } = attempt;
-    if (statusCode !== null) respond(client, statusCode, detail, violations);
+    if (statusCode !== null) respond(client, statusCode, detail, headerOf(violations));
     this.#log(attempt, { statusCode, violations, blocked: statusCode === 403, detail });
   }
 
@@ -276,14 +294,19 @@ function respondOther(_request: IncomingMessage, response: ServerResponse): void
 
 const PROBLEM = 'application/problem+json';
 /** Sends a response to a CONNECT request instead of a tunnel, and ends the connection. */
-function respond(client: Socket, status: number, detail: string, violations: readonly string[] = []): void {
+function respond(client: Socket, status: number, detail: string, lines = ''): void {
   const body = problemBody({ status, detail });
   client.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: ${PROBLEM}\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\n${headerOf(violations)}\r\n${body}`,
+      `content-length: ${Buffer.byteLength(body)}\r\n${lines}\r\n${body}`,
   );
   lingerOn(client);
 }
+
+const linesOf = (headers: Readonly<Record<string, string>>): string =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name.toLowerCase()}: ${value}\r\n`)
+    .join('');
 
 /** Header lines of a denial. */
 function headerOf(violations: readonly string[]): string {

@@ -11,6 +11,7 @@ import { ownPortsOf } from '../own-ports.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { LoadLimits } from '../proxy/load-limits.ts';
 import type { TlsTrust } from '../proxy/upstream.ts';
+import type { StopSwitch } from '../stop/stop-switch.ts';
 import { ConnectLane } from './connect-lane.ts';
 import type { Egress } from './egress.ts';
 
@@ -27,6 +28,7 @@ export interface CreateEgressInput {
   audit: AuditLog;
   policy: PolicyEvaluator;
   load: LoadLimits;
+  stop: StopSwitch;
   traces: RequestTraces | null;
   clock: Clock;
   logger: Logger;
@@ -90,12 +92,12 @@ export async function createEgress({
 function createConnect(
   config: SidecarConfig,
   { log, policy }: Egress,
-  { clock, logger }: Pick<CreateEgressInput, 'clock' | 'logger'>,
+  { stop, clock, logger }: Pick<CreateEgressInput, 'stop' | 'clock' | 'logger'>,
 ): ConnectLane | null {
   const { EGRESS_CONNECT: mode, EGRESS_CONNECT_PORT: port } = config;
   if (mode === 'off') return null;
   return new ConnectLane({
-    ...{ mode, port, clock, logger },
+    ...{ mode, port, stop, clock, logger },
     ownPorts: ownPortsOf(config),
     isDeclaredHost: (host) => policy.isDeclaredHost(host),
     isAllowedHost: (host) => policy.isAllowedHost(host),

@@ -17,6 +17,7 @@ import type { RequestTraces } from '../otlp/request-traces.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
 import { OutageLog } from '../proxy/outage-log.ts';
 import { createHttpUpstream } from '../http-client/create-http-upstream.ts';
+import { stoppable } from '../stop/open-sockets.ts';
 import { CallNames } from './call-names.ts';
 import type { CallContext } from './create-call.ts';
 import { EgressLog } from './egress-log.ts';
@@ -36,7 +37,7 @@ export interface EgressOptions
   extends
     Omit<EgressPolicyOptions, 'evaluator' | 'memory'>,
     Pick<CallContext, 'wires' | 'onForbiddenTool'>,
-    Pick<LaneContext, 'load' | 'clock' | 'tls'> {
+    Pick<LaneContext, 'load' | 'clock' | 'tls' | 'stop'> {
   /** Empty: no port is opened, and the log has only the calls of the CONNECT lane. */
   lanes: readonly Lane[];
   port: number;
@@ -60,7 +61,7 @@ export class Egress {
   #isClosing = false;
 
   constructor(options: EgressOptions) {
-    const { lanes, audit, clock, capacity, mode, failModes, policy, manifest, load, tls } = options;
+    const { lanes, audit, clock, capacity, mode, failModes, policy, manifest, load, tls, stop } = options;
     this.#options = options;
     const memory = new McpMemory();
     this.log = new EgressLog({ capacity, lanes, audit, memory, clock, maxBytes: load.maxEgressLog });
@@ -78,7 +79,7 @@ export class Egress {
         refused: new RefusedOptions(clock),
         withCost: costs(manifest),
       },
-      ...{ log: this.log, load, clock, tls },
+      ...{ log: this.log, load, clock, tls, stop },
       isDraining: () => this.#isClosing,
       join: (raw) => this.#join(raw),
     };
@@ -127,11 +128,11 @@ export class Egress {
   }
 }
 
-function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
+function openLane(lane: Lane, { tls, logger, stop }: EgressOptions): OpenLane {
   const at = { url: new URL(lane.upstream.origin), timeoutMs: null };
   return {
     lane,
-    upstream: createHttpUpstream({ ...at, tls }),
+    upstream: stoppable(createHttpUpstream({ ...at, tls }), stop),
     outages: new OutageLog(logger, { lane: lane.id }),
     leaves: departures(lane, logger),
   };

@@ -6,6 +6,7 @@ import type { HeaderList } from '../proxy/headers.ts';
 import type { LoadLimits } from '../proxy/load-limits.ts';
 import type { OutageLog } from '../proxy/outage-log.ts';
 import type { TlsTrust, Upstream } from '../proxy/upstream.ts';
+import type { StopSwitch } from '../stop/stop-switch.ts';
 import type { CallContext } from './create-call.ts';
 import type { EgressLog } from './egress-log.ts';
 
@@ -24,6 +25,7 @@ export interface LaneContext {
   calls: CallContext;
   log: EgressLog;
   load: LoadLimits;
+  stop: StopSwitch;
   clock: Clock;
   tls: TlsTrust;
   /** The request during which the agent makes a call with these headers; null: not known. */

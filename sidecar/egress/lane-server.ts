@@ -12,6 +12,8 @@ import { servePlainRequests } from '../plain-http/serve-plain-requests.ts';
 import { MAX_HEADER_FIELDS } from '../proxy/framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from '../proxy/ignore-upgrade.ts';
 import { writeProblem } from '../proxy/problem-response.ts';
+import { cutSockets, openSockets } from '../stop/open-sockets.ts';
+import { stoppedCall } from '../stop/stopped-response.ts';
 import { HTTP2_OPTIONS, Http2Sessions } from './http2-sessions.ts';
 import { http2Client, nodeClient, plainClient, type LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
@@ -47,7 +49,6 @@ export async function startLaneServer(
   server.maxConnections = context.load.maxConnections;
   const http2 = http2ServerOf(context);
   const sessions = new Http2Sessions(http2, context.load);
-  const sockets = new Set<Socket>();
   sniffHttp2(server, http2);
   /** The response to the last request that Node.js has read, of each connection. */
   const newest: NewestResponses = new WeakMap();
@@ -62,18 +63,14 @@ export async function startLaneServer(
       return response?.writableFinished !== false || !response.req.complete;
     },
   });
+  const sockets = openSockets(server);
   const end = endOf(server, {
     clock: context.clock,
     onCut: () => {
       for (const socket of sockets) socket.destroy();
     },
   });
-  server.on('connection', (socket: Socket) => {
-    // An ignored upgrade emits 'connection' again for the same socket.
-    if (sockets.has(socket)) return;
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
+  context.stop.onStop(() => cutSockets(sockets));
   handleRequests(server, context, newest, readOn);
   return {
     port: await bind(server, { host, port }),
@@ -140,6 +137,7 @@ function http2ServerOf(context: LaneContext): Http2Server {
 function serve(context: LaneContext, client: LaneClient): void {
   const result = admit(context, client);
   if ('admitted' in result) new LaneExchange(context, client, result.admitted).start();
+  else if ('stopped' in result) respondWith(client, stoppedCall(result.route.lane, result.stopped), []);
   else if ('overload' in result) respondWith(client, failureOf(result.overload.lane, 'overload'), []);
   else {
     if (result.problem.close) client.response.shouldKeepAlive = false;

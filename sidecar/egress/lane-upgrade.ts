@@ -3,11 +3,13 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { frame } from '../proxy/framing.ts';
 import { printable } from '../proxy/headers.ts';
-import { OVERLOAD, writeProblem } from '../proxy/problem-response.ts';
+import { OVERLOAD, writeProblem, type ProblemResponse } from '../proxy/problem-response.ts';
 import { upgradeRequest } from '../proxy/upgrade-request.ts';
 import { holdWhilePaused, switchProtocols } from '../proxy/upgrade-response.ts';
 import type { UpstreamFailure } from '../proxy/upstream.ts';
 import { watchEarly } from '../proxy/watch-early.ts';
+import { cutUpgrade, type StartedUpgrade } from '../proxy/web-socket.ts';
+import { stoppedUpgrade } from '../stop/stopped-response.ts';
 import { NO_FACTS } from './lane-call.ts';
 import type { LaneContext } from './lane-context.ts';
 import { admit, type Admitted } from './lane-entrance.ts';
@@ -18,9 +20,8 @@ import { FAILURES } from './own-response.ts';
 const HANDSHAKE_MS = 30_000;
 
 /** A WebSocket through a lane. It passes unread and is counted. */
-interface Passage extends Admitted {
+interface Passage extends Admitted, StartedUpgrade {
   request: IncomingMessage;
-  client: Socket;
   /** Stops watching the client while it waits for the upstream. */
   stopWatch: () => void;
   statusCode: number | null;
@@ -37,13 +38,22 @@ export function handleLaneUpgrade(
   const { method = 'GET', rawHeaders } = request;
   const result = admit(context, { method, rawHeaders, socket: client, framed: frame(request) });
   if (!('admitted' in result)) {
-    writeProblem(client, 'problem' in result ? result.problem : OVERLOAD);
+    writeProblem(client, problemOf(result));
     return;
   }
   const stopWatch = watchEarly(client, head);
-  const passage = { ...result.admitted, request, client, stopWatch, statusCode: null };
+  const passage: Passage = { ...result.admitted, request, client, stopWatch, statusCode: null };
+  client.once(
+    'close',
+    context.stop.onStop(() => cutUpgrade(passage)),
+  );
   record(context, passage);
   connect(context, passage);
+}
+
+function problemOf(result: Exclude<ReturnType<typeof admit>, { admitted: Admitted }>): ProblemResponse {
+  if ('problem' in result) return result.problem;
+  return 'stopped' in result ? stoppedUpgrade(result.stopped) : OVERLOAD;
 }
 
 /** Counts the connection when it ends. */
@@ -72,6 +82,7 @@ function connect(context: LaneContext, passage: Passage): void {
     fail(context, passage, { kind: 'broken', error: error as Error });
     return;
   }
+  passage.outgoing = outgoing;
   const timer = setTimeout(() => outgoing.destroy(new Error('no response to the handshake')), HANDSHAKE_MS);
   for (const event of ['upgrade', 'response', 'close']) outgoing.once(event, () => clearTimeout(timer));
   client.once('close', () => outgoing.destroy());
@@ -118,7 +129,8 @@ function switchTo({ load }: LaneContext, passage: Passage, { incoming, socket, r
   socket.once('close', () => client.destroySoon());
   client.once('close', () => socket.destroy());
   holdWhilePaused(load, client, [socket, client]);
-  switchProtocols(client, socket, clientHeaders(incoming.rawHeaders, { isChanged: false }, passage));
+  const headers = clientHeaders(incoming.rawHeaders, { isChanged: false }, passage);
+  passage.webSocket = switchProtocols(client, socket, headers);
 }
 
 /** The upstream did not switch: its response is passed on, and the connection ends. */

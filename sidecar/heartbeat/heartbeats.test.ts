@@ -43,10 +43,10 @@ let clock: SteppingClock;
 beforeEach(async () => {
   received = [];
   responses = [];
-  clock = new SteppingClock('2026-03-01T10:00:00.000Z', 2);
+  clock = new SteppingClock('2026-03-01T10:00:00.000Z', 3);
   plane = createServer((request, response) => {
-    // A control plane of an earlier version, without the rules of the organisation.
-    if (request.url === '/api/v1/manifest') return void response.writeHead(404).end();
+    // A control plane of an earlier version, without the rules of the organisation and without directives.
+    if (request.url !== '/api/v1/heartbeat') return void response.writeHead(404).end();
     let text = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
     request.on('end', () => {

@@ -6,12 +6,13 @@ import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import type { UsageWindow } from '../../core/shapes/usage.ts';
 import type { Credentials } from '../../push/credentials.ts';
 import { HeartbeatSender, type Beat } from '../../push/heartbeat-sender.ts';
-import { putManifest } from '../../push/push-heartbeat.ts';
+import { putManifest, type AuthorizedRequest } from '../../push/push-heartbeat.ts';
 import { describeError } from '../../runtime/logger.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { egressSetupOf, type SidecarContext } from '../context.ts';
 import type { PutManifest } from '../organisation/organisation.ts';
 import type { SentProofs } from '../proofs/proof-store.ts';
+import type { AppliedStop } from '../stop/stop-switch.ts';
 import type { Assessment } from '../report/assessor.ts';
 
 /** Milliseconds between two checks of the agent; an unreachable agent is checked more often. */
@@ -32,7 +33,7 @@ interface Shipped {
 
 /**
  * Reports the agent's state to the control plane: one heartbeat per interval, and an early heartbeat when the health, the
- * issues, the manifest or the proofs change.
+ * issues, the manifest, the proofs or the stop change.
  */
 export class Heartbeats {
   readonly #context: SidecarContext;
@@ -43,6 +44,8 @@ export class Heartbeats {
   /** The state for which an early heartbeat was triggered. */
   #triggeredFor: string | null = null;
   #acceptedAtMs = -Infinity;
+  /** When the heartbeat under way was composed. */
+  #composedAtMs = -Infinity;
   #isClosing = false;
 
   constructor(context: SidecarContext, url: URL) {
@@ -71,6 +74,7 @@ export class Heartbeats {
     const check = (): void => void this.#check();
     this.#context.manifest.onChange(check);
     this.#context.proofs.onChange(check);
+    this.#context.stop.onChange(check);
   }
 
   /** Sends a final heartbeat (best effort) without new probes, because the agent is also being stopped. */
@@ -81,7 +85,7 @@ export class Heartbeats {
   }
 
   async #compose(beat: Beat): Promise<Heartbeat> {
-    const { config, clock, audit, engine, proofs, assessor, instance, startedAt } = this.#context;
+    const { config, clock, audit, engine, proofs, assessor, instance, startedAt, stop } = this.#context;
     const assessment = await (this.#isClosing
       ? assessor.assessStopping()
       : this.#shipped === null
@@ -95,9 +99,10 @@ export class Heartbeats {
       window: first?.window ?? audit.window,
       proofs: { ...current, changesUpTo: first?.proofs.changesUpTo ?? current.changesUpTo },
       denials: first?.denials ?? audit.takeDenials(),
-      state: first?.state ?? stateOf(assessment, current),
+      state: first?.state ?? stateOf(assessment, current, stop.current),
     };
     this.#shipped = shipped;
+    this.#composedAtMs = clock.monotonicMs();
     const { facts, llm: _, ...reports } = assessment;
     return composeHeartbeat({
       ...beat,
@@ -114,10 +119,18 @@ export class Heartbeats {
       denials: shipped.denials,
       egress: egressReportOf(assessment.manifest, facts, egressSetupOf(this.#context)),
       organisationRevision: this.#context.organisation.directive?.revision ?? null,
+      stop: this.#confirmedStop(),
       policyMode: config.POLICY_PROXY_MODE,
       policyState: facts.policy.state,
       sidecarVersion: VERSION,
     });
+  }
+
+  #confirmedStop(): Heartbeat['stop'] {
+    const { stop, lanes } = this.#context;
+    if (stop.current === null) return null;
+    const { id, since, cut } = stop.current;
+    return { id, since: since.toISOString(), cut, lanes: lanes !== null };
   }
 
   /**
@@ -139,6 +152,9 @@ export class Heartbeats {
     }
   }
 
+  /** The control plane with the credential of the heartbeats. */
+  readonly authorize = (signal: AbortSignal): Promise<AuthorizedRequest> => this.#sender.authorize(signal);
+
   /** Sends a manifest to be judged. */
   async putManifest(text: string, signal: AbortSignal): ReturnType<PutManifest> {
     try {
@@ -150,6 +166,7 @@ export class Heartbeats {
 
   #accepted(reply: HeartbeatReply, body: string): void {
     this.#context.organisation.replied(body);
+    this.#context.directives.replied(body, this.#composedAtMs);
     const { audit, peerUsage, proofs, clock, logger } = this.#context;
     const shipped = this.#shipped;
     if (shipped === null) return;
@@ -181,9 +198,9 @@ export class Heartbeats {
 
   /** Sends an early heartbeat if the state has changed, as soon as the rate limit allows. */
   async #check(): Promise<void> {
-    const { clock, assessor, proofs } = this.#context;
+    const { clock, assessor, proofs, stop } = this.#context;
     try {
-      const state = stateOf(await assessor.assessNow(), proofs.toSend());
+      const state = stateOf(await assessor.assessNow(), proofs.toSend(), stop.current);
       if (!this.#isChanged(state)) return;
       const limitedMs = this.#acceptedAtMs + RATE_LIMIT_MS - clock.monotonicMs();
       if (limitedMs > 0) await clock.sleep(limitedMs, this.#stopping.signal);
@@ -203,12 +220,17 @@ export class Heartbeats {
 }
 
 /** The values whose change triggers an early heartbeat; values that change constantly are excluded. */
-function stateOf({ health, gap, manifestHash }: Assessment, proofs: SentProofs): string {
+function stateOf(
+  { health, gap, manifestHash }: Assessment,
+  proofs: SentProofs,
+  stop: AppliedStop | null,
+): string {
   return JSON.stringify([
     health.status,
     gap.source,
     gap.issues.map((issue) => [issue.property, issue.severity]),
     manifestHash,
+    stop?.id,
     proofs.proofs.map((proof) => [proof.ruleId, proof.origin, proof.verifiedAt]),
   ]);
 }

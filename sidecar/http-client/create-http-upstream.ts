@@ -20,6 +20,7 @@ export function createHttpUpstream(options: HttpUpstreamOptions): Upstream {
       if (timeoutMs !== null) transfer.limitWait(timeoutMs);
       pool.send(transfer);
     },
+    cut: () => pool.cut(),
     close: () => {
       pool.close();
       return Promise.resolve();

@@ -136,6 +136,12 @@ export class Pool implements ConnectionOwner {
     this.#closeLater();
   };
 
+  /** Closes all connections at once. Requests in flight and requests that wait get no more events. */
+  cut(): void {
+    this.#waiting.length = 0;
+    for (const connection of this.#all) connection.cut();
+  }
+
   /** Closes all connections. Requests in flight fail. */
   close(): void {
     this.#isClosed = true;

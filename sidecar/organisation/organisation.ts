@@ -11,6 +11,7 @@ import { isRecord, jsonOf } from '../../core/untrusted/fields.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SidecarConfig } from '../config.ts';
+import type { DirectiveStore } from '../stop/directive-store.ts';
 import type { CurrentManifest, ValidManifest } from '../manifest/current-manifest.ts';
 
 /** The control plane has this long to judge the manifest before the agent starts without a judgement. */
@@ -32,6 +33,8 @@ export type StartState = 'judging' | 'not-allowed' | 'open';
 export interface OrganisationOptions {
   manifest: CurrentManifest;
   config: Pick<SidecarConfig, 'PLATFORM_URL' | 'ORGANISATION_ON_UNKNOWN'>;
+  /** Whether an earlier process of the pod was open, and its last directive. */
+  store: Pick<DirectiveStore, 'kept' | 'update'>;
   clock: Clock;
   logger: Logger;
   signal: AbortSignal;
@@ -46,7 +49,7 @@ type Result = 'unknown' | 'busy' | { allowed: boolean; findings: readonly Organi
  */
 export class Organisation {
   /** What the lanes enforce; null: no rules were received. */
-  directive: SentDirective | null = null;
+  directive: SentDirective | null;
   /** Why the agent may not start. */
   findings: readonly OrganisationFinding[] = [];
   /** The agent started, or a changed manifest was used, without a judgement. */
@@ -61,8 +64,10 @@ export class Organisation {
 
   constructor(options: OrganisationOptions) {
     this.#options = options;
-    // Without a control plane there are no rules.
-    this.#state = options.config.PLATFORM_URL === null ? 'open' : 'judging';
+    const { opened, organisation } = options.store.kept;
+    this.directive = organisation;
+    // Without a control plane there are no rules. A sidecar that restarts does so next to a running agent.
+    this.#state = options.config.PLATFORM_URL === null || opened ? 'open' : 'judging';
     options.manifest.admit = (loaded) => this.#admit(loaded);
   }
 
@@ -77,7 +82,7 @@ export class Organisation {
     this.#put = (text, signal) => sender.putManifest(text, signal);
     // One listener: a pause that added its own would leave one for each ten seconds of waiting.
     this.#options.manifest.onChange(() => this.#changed?.abort());
-    void this.#judgeStart();
+    if (this.#state !== 'open') void this.#judgeStart();
   }
 
   /** Takes the directive and the request for the manifest out of the response to a heartbeat. */
@@ -85,7 +90,7 @@ export class Organisation {
     this.#options.manifest.retry();
     const value = jsonOf(body);
     if (!isRecord(value)) return;
-    this.#use(value['organisation']);
+    this.use(value['organisation']);
     if (value['manifest'] === 'wanted') void this.#ask(this.#options.manifest.loaded);
   }
 
@@ -101,7 +106,7 @@ export class Organisation {
           if (isLate && config.ORGANISATION_ON_UNKNOWN === 'start' && this.#state === 'judging') {
             this.notJudged += 1;
             logger.warn('agent starts without a judgement of its manifest by the organisation');
-            this.#state = 'open';
+            this.#open();
             return;
           }
         } else if (result !== 'busy') this.#settle(result);
@@ -121,10 +126,16 @@ export class Organisation {
     await clock.sleep(ms, early).catch(() => signal.throwIfAborted());
   }
 
+  #open(): void {
+    this.#state = 'open';
+    this.#options.store.update({ opened: true });
+  }
+
   #settle({ allowed, findings }: Exclude<Result, string>): void {
     const { logger } = this.#options;
     const before = this.#state;
-    this.#state = allowed ? 'open' : 'not-allowed';
+    if (allowed) this.#open();
+    else this.#state = 'not-allowed';
     this.findings = allowed ? [] : findings;
     if (before === this.#state) return;
     if (allowed) logger.info('manifest allowed by the organisation');
@@ -160,7 +171,7 @@ export class Organisation {
     if (response.status !== 200 || !parsed.ok) return 'unknown';
     const { allowed, findings, notJudged = [], organisation } = parsed.value;
     this.#logMissed(notJudged);
-    this.#use(organisation);
+    this.use(organisation);
     return allowed === null ? 'unknown' : { allowed, findings };
   }
 
@@ -173,9 +184,12 @@ export class Organisation {
       this.#options.logger.warn('organisation rule was not judged', { policy, rule, problem: reason });
   }
 
-  #use(directive: unknown): void {
+  /** Applies what the lanes enforce from now on. Another value than a directive changes nothing. */
+  use(directive: unknown): void {
     const parsed = parseWith(sentDirective, directive);
-    if (parsed.ok) this.directive = parsed.value;
+    if (!parsed.ok) return;
+    this.directive = parsed.value;
+    this.#options.store.update({ organisation: parsed.value });
   }
 }
 

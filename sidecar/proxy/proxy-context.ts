@@ -1,7 +1,9 @@
 import type { Clock } from '../../runtime/clock.ts';
+import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { RequestTraces } from '../otlp/request-traces.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
+import type { StopSwitch } from '../stop/stop-switch.ts';
 import type { LoadLimits } from './load-limits.ts';
 import type { OutageLog } from './outage-log.ts';
 import type { Upstream } from './upstream.ts';
@@ -13,6 +15,8 @@ export interface ProxyContext {
   clock: Clock;
   outages: OutageLog;
   load: LoadLimits;
+  stop: StopSwitch;
+  manifest: () => Manifest;
   /** Traces of the requests; null: no spans are received, and requests get no `traceparent`. */
   traces: Pick<RequestTraces, 'join'> | null;
   /** true: the process or its pod is stopping, so connections end with their current request. */

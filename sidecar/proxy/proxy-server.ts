@@ -3,20 +3,29 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { bind, endOf } from '../../runtime/http-listener.ts';
 import { UnfinishedHeads } from '../../runtime/unfinished-heads.ts';
+import { cutSockets, openSockets, stoppable } from '../stop/open-sockets.ts';
+import { isHealthCheck, stoppedProblem } from '../stop/stopped-response.ts';
 import { servePlainRequests, type PlainExchange } from '../plain-http/serve-plain-requests.ts';
 import { isLingering, lingerAtEnd, lingerOver } from './connection-end.ts';
 import { Exchange } from './exchange.ts';
-import { frame, MAX_HEADER_FIELDS } from './framing.ts';
+import type { ClientResponse } from './client-message.ts';
+import { frame, MAX_HEADER_FIELDS, type Framed } from './framing.ts';
 import { HTTP2_PREFACE, type Http2Refusals } from './http2-refusal.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
 import { costOfHead } from './load-limits.ts';
 import { Pipeline } from './pipeline.ts';
-import { OVERLOAD, respondWithProblem, writeProblem, writeProblemAndLinger } from './problem-response.ts';
+import {
+  OVERLOAD,
+  respondWithProblem,
+  writeProblem,
+  writeProblemAndLinger,
+  type ProblemResponse,
+} from './problem-response.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { BodyInlet } from './request-body.ts';
 import { requestIdOf } from './request-id.ts';
 import { createUpgrader, type Upgrader } from './upgrade.ts';
-import type { UpstreamOptions } from './upstream.ts';
+import type { UpstreamOptions, UpstreamRequest } from './upstream.ts';
 
 export interface ProxyServer {
   readonly port: number;
@@ -49,9 +58,13 @@ type PipelineOf = (socket: Socket) => Pipeline<Exchange>;
 
 /** Starts the proxy; rejects when the port cannot be bound. */
 export async function startProxyServer(
-  context: ProxyContext,
+  { upstream, ...rest }: ProxyContext,
   options: ProxyServerOptions,
 ): Promise<ProxyServer> {
+  const { stop, load } = rest;
+  const passes = ({ method, path, body }: UpstreamRequest): boolean =>
+    isHealthCheck(rest.manifest(), { method, path, hasBody: body !== null });
+  const context = { ...rest, upstream: stoppable(upstream, stop, passes) };
   const upgrader = createUpgrader(context, options.agent);
   const server = createServer(SERVER_OPTIONS);
   // Above this number Node.js responds with 431. A Node.js version that drops the excess fields instead keeps one too many,
@@ -59,7 +72,6 @@ export async function startProxyServer(
   server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
   server.maxConnections = context.load.maxConnections;
   server.on('drop', () => (context.load.dropped += 1));
-  const { load } = context;
   const pipelines = new WeakMap<Socket, Pipeline<Exchange>>();
   const { onHandedOver, readOn } = servePlainRequests(server, {
     idleMs: SERVER_OPTIONS.keepAliveTimeout,
@@ -77,6 +89,8 @@ export async function startProxyServer(
     if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(socket, load, readOn)));
     return pipeline;
   };
+  const sockets = openSockets(server);
+  stop.onStop(() => cutSockets(sockets));
   handleRequests(server, pipelineOf, context);
   handleBareSockets(server, pipelineOf, upgrader);
   handleClientErrors(server, pipelineOf, options.http2);
@@ -101,17 +115,12 @@ function handleRequests(server: Server, pipelineOf: PipelineOf, context: ProxyCo
   const onRequest: Handler = (request, response, pipeline) => {
     pass(context, pipeline, request, response);
   };
-  const onExpectation: Handler = (request, response, pipeline) => {
+  const onExpectation: Handler = (_request, response, pipeline) => {
     pipeline.reject();
-    lingerAtEnd(request.socket);
-    respondWithProblem(response, {
-      status: 417,
-      detail: 'the only supported expectation is 100-continue',
-      close: true,
-    });
+    refuse(response, { status: 417, detail: 'the only supported expectation is 100-continue' });
   };
   const onContinue: Handler = (request, response, pipeline) => {
-    if (frame(request).ok) response.writeContinue();
+    if (context.stop.current === null && frame(request).ok) response.writeContinue();
     onRequest(request, response, pipeline);
   };
   server.on('request', unlessRejected(onRequest));
@@ -163,15 +172,19 @@ function pass(
   const framed = frame(request);
   if (!framed.ok) {
     pipeline.reject();
-    lingerAtEnd(request.socket);
-    respondWithProblem(response, { ...framed, close: true });
+    refuse(response, framed);
+    return;
+  }
+  const stopped = stopProblem(context, request.method, framed);
+  if (stopped !== null) {
+    pipeline.reject();
+    refuse(response, stopped);
     return;
   }
   const admission = pipeline.admit(costOfHead(request.url ?? '', request.rawHeaders), framed.bodyBytes);
   if (admission === null) {
     pipeline.reject();
-    lingerAtEnd(request.socket);
-    respondWithProblem(response, { ...OVERLOAD, close: true });
+    refuse(response, OVERLOAD);
     return;
   }
   const requestId = requestIdOf(request.rawHeaders, context.audit.ring);
@@ -190,10 +203,14 @@ function pass(
 function passPlain(context: ProxyContext, { request, response, framed, body }: PlainExchange): void {
   const arrivedAtMs = context.clock.monotonicMs();
   const { load, audit } = context;
+  const stopped = stopProblem(context, request.method, framed);
+  if (stopped !== null) {
+    refuse(response, stopped);
+    return;
+  }
   const headBytes = costOfHead(framed.path, request.rawHeaders);
   if (!load.admit(headBytes)) {
-    lingerAtEnd(request.socket);
-    respondWithProblem(response, { ...OVERLOAD, close: true });
+    refuse(response, OVERLOAD);
     return;
   }
   response.on('close', () => {
@@ -206,6 +223,24 @@ function passPlain(context: ProxyContext, { request, response, framed, body }: P
     false,
     false,
   );
+}
+
+/** The response to a request while the agent is stopped; null: it passes. */
+function stopProblem(
+  { stop, manifest }: ProxyContext,
+  method: string | undefined,
+  { path, body }: Framed & { ok: true },
+): ProblemResponse | null {
+  const { current } = stop;
+  if (current === null || isHealthCheck(manifest(), { method, path, hasBody: body !== 'none' })) return null;
+  stop.refused.proxy += 1;
+  return stoppedProblem(manifest(), current);
+}
+
+/** Responds in place of the agent to a request that does not reach it, and ends the connection. */
+function refuse(response: ClientResponse, problem: ProblemResponse): void {
+  lingerAtEnd(response.req.socket);
+  respondWithProblem(response, { ...problem, close: true });
 }
 
 /** Maps an error code of Node's parser to a response. */

@@ -10,19 +10,17 @@ import { pairsOf, printable, responseHeaders, type HeaderList } from './headers.
 import type { Holder, LoadLimits } from './load-limits.ts';
 import { writeProblem } from './problem-response.ts';
 import type { ProxyContext } from './proxy-context.ts';
+import { OpenWebSocket, type StartedUpgrade } from './web-socket.ts';
 import { FAILURE_RESPONSES, internalFailure } from './upstream.ts';
 
 /** One upgrade request to the agent, with its connection. */
-export interface Passage {
+export interface Passage extends StartedUpgrade {
   request: IncomingMessage;
   recording: Recording;
   requestId: string;
-  client: Socket;
   /** Memory of the head in bytes, above an ordinary head. */
   headBytes: number;
   statusCode?: number;
-  /** The agent's socket, set once the agent has switched protocols. */
-  agent?: Socket;
   /** Bytes transferred on the agent's socket before the switch. */
   atSwitch: { read: number; written: number };
   /** true: the agent's response or its connection was cut. */
@@ -139,14 +137,13 @@ export function fail(passage: Passage, kind: UpstreamFailureKind): void {
 }
 
 /** Passes the switch to WebSocket on to the client with these headers, and connects both sides. */
-export function switchProtocols(client: Socket, upstream: Duplex, headers: HeaderList): void {
+export function switchProtocols(client: Socket, upstream: Duplex, headers: HeaderList): OpenWebSocket {
   const lines = pairsOf(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   client.write(
     `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${lines.join('')}\r\n`,
     'latin1',
   );
-  upstream.pipe(client);
-  client.pipe(upstream);
+  return new OpenWebSocket(client, upstream);
 }
 
 /** Registers the connection as stuck while `pipe` pauses one side because the other side does not read. */

@@ -12,10 +12,12 @@ import { costOfHead } from './load-limits.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { OVERLOAD, writeProblem } from './problem-response.ts';
 import { requestIdOf } from './request-id.ts';
+import { stoppedProblem } from '../stop/stopped-response.ts';
 import { upgradeRequest } from './upgrade-request.ts';
 import { fail, holdWhilePaused, judge, relay, switchProtocols, type Passage } from './upgrade-response.ts';
 import { connectTimeoutOf, UNBUFFERED, type UpstreamOptions, type UpstreamRequest } from './upstream.ts';
 import { watchEarly } from './watch-early.ts';
+import { cutUpgrade } from './web-socket.ts';
 
 /** Milliseconds until the first probe of an idle connection, which detects an agent that has vanished. */
 const PROBE_MS = 60_000;
@@ -37,10 +39,12 @@ export function createUpgrader(context: ProxyContext, options: UpstreamOptions):
       const { client } = admitted.passage;
       const passage = { ...admitted.passage, stopWatch: watchEarly(client, head) };
       passages.add(passage);
+      const ended = context.stop.onStop(() => cutUpgrade(passage));
       client.once('close', () => {
         context.load.leave();
         context.load.giveBackHead(passage.headBytes);
         passages.delete(passage);
+        ended();
         afterJudging(passage, () => finish(context, passage));
       });
       try {
@@ -76,6 +80,7 @@ function connect(
   options: UpstreamOptions,
 ): void {
   const { client } = passage;
+  passage.outgoing = outgoing;
   client.once('close', () => outgoing.destroy());
   limitConnect(outgoing, passage, connectTimeoutOf(options));
   if (options.timeoutMs !== null) limitWait(outgoing, passage, options.timeoutMs);
@@ -91,7 +96,9 @@ function connect(
     client.once('close', () => closeAbandoned(agent));
     passage.stopWatch();
     holdWhilePaused(context.load, client, [agent, client]);
-    const pass = (headers: string[]): void => switchProtocols(client, agent, headers);
+    const pass = (headers: string[]): void => {
+      passage.webSocket = switchProtocols(client, agent, headers);
+    };
     judge(context, passage, { incoming, source: agent, pass });
   });
   outgoing.on('response', (incoming) => relay(context, passage, incoming));
@@ -124,6 +131,11 @@ function admit(
   const isWebSocket = wanted === 'websocket' && request.method === 'GET' && request.httpVersion === '1.1';
   if (!isWebSocket || framed.body !== 'none') {
     writeProblem(client, { status: 400, detail: 'the only supported upgrade is a GET request to websocket' });
+    return null;
+  }
+  if (context.stop.current !== null) {
+    context.stop.refused.proxy += 1;
+    writeProblem(client, stoppedProblem(context.manifest(), context.stop.current));
     return null;
   }
   const headBytes = costOfHead(request.url ?? '', request.rawHeaders);

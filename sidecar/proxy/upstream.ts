@@ -57,6 +57,8 @@ export interface UpstreamHandler {
 
 export interface Upstream {
   send(request: UpstreamRequest, handler: UpstreamHandler): void;
+  /** Closes all connections at once. Requests in flight get no more events. */
+  cut(): void;
   close(): Promise<void>;
 }
 

@@ -61,7 +61,7 @@ function kubeletRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/readyz',
       access: 'open',
       summary:
-        'For the kubelet: 200 while the sidecar itself can serve, 503 while it shuts down. Before the first 200, 503 until the rules of the organisation allow the manifest: `{"status": "not-allowed", "findings": [...]}`. Contains the policy mode and engine, and `nonce` if `START_NONCE` is set.',
+        'For the kubelet: 200 while the sidecar itself can serve, 503 while it shuts down. Before the first 200, 503 until the rules of the organisation allow the manifest: `{"status": "not-allowed", "findings": [...]}`. Contains the policy mode and engine, the id of a stop of the agent, and `nonce` if `START_NONCE` is set.',
       operation: {
         id: 'getReadiness',
         responses: {
@@ -121,14 +121,17 @@ async function responseReady(
  * Readiness of the sidecar itself, independent of the agent. Until it is ready for the first time, the kubelet does not start the agent,
  * so this is where the organisation prevents a start.
  */
-function responseReadyz({ isDraining, config, organisation }: SidecarContext, response: Response): void {
+function responseReadyz(
+  { isDraining, config, organisation, stop }: SidecarContext,
+  response: Response,
+): void {
   const { state, findings } = organisation;
   const start = state === 'open' ? 'ok' : state;
   const status = isDraining ? 'draining' : start;
   response.status(status === 'ok' ? 200 : 503).json({
     status,
     policy: { mode: config.POLICY_PROXY_MODE, engine: config.POLICY_ENGINE },
-    ...present({ nonce: config.START_NONCE }),
+    ...present({ nonce: config.START_NONCE, stop: stop.current?.id }),
     ...(status === 'not-allowed' && { findings }),
   });
 }

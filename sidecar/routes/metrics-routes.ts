@@ -6,6 +6,7 @@ import { DROP_REASONS } from '../otlp/forwarder.ts';
 import { SPAN_RESULTS } from '../otlp/span-recorder.ts';
 import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
+import { STOPPED_PORTS } from '../stop/stop-switch.ts';
 import { addEgressMetrics } from './egress-metrics.ts';
 
 interface Row {
@@ -48,6 +49,11 @@ const TOTALS: readonly Row[] = [
       { labels: { action: 'cut' }, value: load.cut },
       { labels: { action: 'dropped' }, value: load.dropped },
     ],
+  },
+  {
+    name: 'platform_sidecar_stopped_requests_total',
+    help: 'Requests that were refused because the agent is stopped, by port.',
+    read: ({ stop }) => STOPPED_PORTS.map((port) => ({ labels: { port }, value: stop.refused[port] })),
   },
   {
     name: 'platform_sidecar_http2_refused_total',
@@ -150,6 +156,11 @@ const GAUGES: readonly Row[] = [
     name: 'platform_sidecar_policy_loaded',
     help: "0 if the policy engine responded without this agent's rules, else 1.",
     read: ({ policy, engine }) => (policy.hasEngine ? [{ value: engine.isLoaded() ? 1 : 0 }] : []),
+  },
+  {
+    name: 'platform_sidecar_stopped',
+    help: '1 if the agent is stopped, else 0.',
+    read: ({ stop }) => [{ value: stop.current === null ? 0 : 1 }],
   },
   {
     name: 'platform_sidecar_tokens_today',

@@ -19,6 +19,7 @@ import type { OnForbiddenTool } from '../../sidecar/egress/egress-fields.ts';
 import { Egress } from '../../sidecar/egress/egress.ts';
 import { RequestTraces } from '../../sidecar/otlp/request-traces.ts';
 import { PolicyEvaluator } from '../../sidecar/policy/policy-evaluator.ts';
+import { StopSwitch } from '../../sidecar/stop/stop-switch.ts';
 import { LoadLimits } from '../../sidecar/proxy/load-limits.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 
@@ -98,6 +99,7 @@ export interface EgressRig {
   egress: Egress;
   audit: AuditLog;
   load: LoadLimits;
+  stop: StopSwitch;
   traces: RequestTraces;
   close(): Promise<void>;
 }
@@ -116,11 +118,13 @@ export async function startEgressRig(options: EgressRigOptions = {}): Promise<Eg
     declared: () => ({ chatPath: undefined, isMcp: false }),
     keepForUsage: (bytes) => load.keepForUsage(bytes),
   });
+  const logger = options.logger ?? silentLogger;
+  const stop = new StopSwitch({ clock, logger, signal: new AbortController().signal });
   const policy = policyOf(manifest);
   const traces = new RequestTraces(clock, 100);
   const secureContext = createSecureContext({ ca: vendor.ca.cert });
   const egress = new Egress({
-    ...{ lanes: parsed.lanes, port, capacity: 100, wires: WIRE_OF, audit, load, traces, clock },
+    ...{ lanes: parsed.lanes, port, capacity: 100, wires: WIRE_OF, audit, load, stop, traces, clock },
     mode: options.mode ?? 'enforce',
     failModes: options.failModes ?? FAIL_OPEN,
     onForbiddenTool: options.onForbiddenTool ?? 'strip',
@@ -138,11 +142,11 @@ export async function startEgressRig(options: EgressRigOptions = {}): Promise<Eg
       onResult: () => undefined,
       now: () => clock.monotonicMs(),
     }),
-    logger: options.logger ?? silentLogger,
+    logger,
   });
   await egress.start();
   return {
-    ...{ port, url: `http://127.0.0.1:${port}`, vendor, egress, audit, load, traces },
+    ...{ port, url: `http://127.0.0.1:${port}`, vendor, egress, audit, load, stop, traces },
     close: async () => {
       await egress.close(0);
       await vendor.close();

@@ -27,6 +27,7 @@ import { createHttpUpstream } from '../../sidecar/http-client/create-http-upstre
 import { Http2Refusals } from '../../sidecar/proxy/http2-refusal.ts';
 import { LoadLimits } from '../../sidecar/proxy/load-limits.ts';
 import { OutageLog } from '../../sidecar/proxy/outage-log.ts';
+import { StopSwitch } from '../../sidecar/stop/stop-switch.ts';
 import { startProxyServer, type ProxyServer } from '../../sidecar/proxy/proxy-server.ts';
 import type { UpstreamRequest } from '../../sidecar/proxy/upstream.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
@@ -40,6 +41,7 @@ export interface ProxyRig {
   proxy: ProxyServer;
   audit: AuditLog;
   load: LoadLimits;
+  stop: StopSwitch;
   http2: Http2Refusals;
   log: LogEntry[];
   close(): Promise<void>;
@@ -126,6 +128,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
       tls: { rejectUnauthorized: true as const, secureContext: createSecureContext({ ca: tls.ca }) },
     }),
   };
+  const stop = new StopSwitch({ clock, logger, signal: new AbortController().signal });
   const upstream = createHttpUpstream(agentAt);
   const proxy = await startProxyServer(
     {
@@ -134,6 +137,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
           options.onSend?.(request);
           upstream.send(request, handler);
         },
+        cut: () => upstream.cut(),
         close: () => upstream.close(),
       },
       audit,
@@ -151,6 +155,8 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
       clock,
       outages: new OutageLog(logger),
       load,
+      stop,
+      manifest: () => options.manifest ?? plainManifest('shop', []),
       traces: null,
       isDraining: () => false,
     },
@@ -161,6 +167,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
     proxy,
     audit,
     load,
+    stop,
     http2,
     log,
     close: () => proxy.close(0),
