@@ -13,6 +13,7 @@ import { agentDetailRoutes } from './routes/agent-detail.ts';
 import { dashboardRoutes } from './dashboard/routes.ts';
 import { agentRoutes } from './routes/agents.ts';
 import { coverageRoutes } from './routes/coverage.ts';
+import { directiveRoutes } from './routes/directives.ts';
 import { heartbeatRoutes } from './routes/heartbeat.ts';
 import { historyRoutes } from './routes/history.ts';
 import { isConditional, openApiRoute, type ControlPlaneTag } from './routes/openapi.ts';
@@ -22,6 +23,7 @@ import { proofRoutes } from './routes/proofs.ts';
 import { registrationRoutes } from './routes/registration.ts';
 import { reportRoutes } from './routes/reports.ts';
 import { ruleRoutes } from './routes/rules.ts';
+import { stopRoutes } from './routes/stops.ts';
 import { streamRoutes } from './routes/stream.ts';
 
 /** The fleet REST API. */
@@ -60,12 +62,13 @@ export function controlPlaneRoutes(context: ControlPlaneContext): ControlPlaneRo
   const live = (): LiveFleet => (fleet ??= createLiveFleet(context));
   const groups: Record<ControlPlaneTag, ControlPlaneRoute[]> = {
     Process: processRoutes(context),
-    Heartbeats: [...registrationRoutes(context), ...heartbeatRoutes(context)],
+    Heartbeats: [...registrationRoutes(context), ...heartbeatRoutes(context), ...directiveRoutes(context)],
     Agents: [...agentRoutes(context), ...agentDetailRoutes(context)],
     Reports: reportRoutes(context),
     Proofs: proofRoutes(context),
     History: historyRoutes(context),
     Organisation: organisationRoutes(context, live),
+    Stops: stopRoutes(context),
     'Admin actions': adminActionRoutes(context),
     Fleet: [...coverageRoutes(context, live), ...ruleRoutes(live), ...streamRoutes(live)],
     Dashboard: dashboardRoutes(),

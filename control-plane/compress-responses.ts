@@ -16,12 +16,15 @@ const compress = compression({
     compression.filter(request, response),
 });
 
+/** The paths of the event streams. */
+const EVENTS = /\/(?:stream|directives)$/;
+
 /**
  * Compresses the larger responses to GET requests. Other responses contain keys, or are small and sent very often. The methods
  * of an event stream are not replaced either, because the replaced write() ignores callbacks.
  */
 export const compressResponses: RequestHandler = (request, response, next) => {
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  if (isRead && !request.path.endsWith('/stream')) compress(request, response, next);
+  if (isRead && !EVENTS.test(request.path)) compress(request, response, next);
   else next();
 };

@@ -9,6 +9,8 @@ import type { CallerDependencies } from './auth/caller.ts';
 import { createRegistrationTokens, signingKeysOf } from './auth/registration-token.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import { NO_RULES, Organisation } from './organisation/organisation.ts';
+import { NO_STOPS } from './stops/stop-storage.ts';
+import { DEFAULT_ROOT_NAMESPACE, Stops } from './stops/stops.ts';
 
 /** A row of the route table. The application checks the credential of an `admin` or `bearer` route before its handlers. */
 export type ControlPlaneRoute = Route<'open' | 'admin' | 'bearer'>;
@@ -20,6 +22,7 @@ export interface ControlPlaneContext extends CallerDependencies {
   /** null: not configured. */
   adminKey: Secret | null;
   organisation: Organisation;
+  stops: Stops;
   /** Minimum time between two accepted heartbeats of one instance; 0: no limit. */
   rateLimitSeconds: number;
   /** null: ready; else the reason for `/readyz`. */
@@ -29,7 +32,7 @@ export interface ControlPlaneContext extends CallerDependencies {
 }
 
 type Given = Pick<ControlPlaneContext, 'logger' | 'metrics' | 'store' | 'pods'> &
-  Partial<Pick<ControlPlaneContext, 'clock' | 'apiServer' | 'organisation'>>;
+  Partial<Pick<ControlPlaneContext, 'clock' | 'apiServer' | 'organisation' | 'stops'>>;
 
 export interface ContextParts extends Given {
   config: ControlPlaneConfig;
@@ -53,6 +56,8 @@ export function createContext({ config, isStopping, stopping, ...given }: Contex
     tokens: keys && createRegistrationTokens(keys),
     adminKey,
     organisation: given.organisation ?? new Organisation(NO_RULES, new ManifestWorker()),
+    stops:
+      given.stops ?? new Stops({ storage: NO_STOPS, rootNamespace: DEFAULT_ROOT_NAMESPACE, clock, logger }),
     remoteNamespace: config.REMOTE_NAMESPACE,
     rateLimitSeconds: config.RATE_LIMIT_SECONDS,
     unready: () => (isStopping?.() ? 'this process is stopping' : store.unready()),

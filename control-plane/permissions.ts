@@ -12,6 +12,7 @@ export const CONTROL_PLANE_PERMISSIONS = {
     { apiGroups: ['platform.io'], resources: ['agentobservations/status'], verbs: ['patch'] },
     { apiGroups: ['platform.io'], resources: ['agentpolicies'], verbs: ['list', 'watch'] },
     { apiGroups: [''], resources: ['namespaces'], verbs: ['list', 'watch'] },
+    { apiGroups: ['platform.io'], resources: ['agentstops'], verbs: ['list', 'watch', 'create', 'delete'] },
   ],
   /** In the namespace of remote agents. */
   remote: [{ apiGroups: ['platform.io'], resources: ['agentobservations'], verbs: ['create', 'delete'] }],

@@ -40,6 +40,12 @@ export const AGENT_OBSERVATIONS = resource<AgentObservation>(
 );
 /** The spec is parsed by its reader. */
 export const AGENT_POLICIES = resource<KubeObject>('platform.io', 'agentpolicies', 'AgentPolicy');
+/** The spec is parsed by its reader. */
+export const AGENT_STOPS = resource<KubeObject & { spec?: unknown }>(
+  'platform.io',
+  'agentstops',
+  'AgentStop',
+);
 export const NAMESPACES = resource<KubeObject>('', 'namespaces', 'Namespace');
 export const WEBHOOK_CONFIGURATIONS = resource<WebhookConfiguration>(
   'admissionregistration.k8s.io',

@@ -19,6 +19,11 @@ export function noteAgent(request: Request, { namespace, name }: AgentKey): void
   agents.set(request, { agentName: name, namespace });
 }
 
+/** Notes the namespace of a request that is about several agents. */
+export function noteNamespace(request: Request, namespace: string): void {
+  agents.set(request, { agentName: null, namespace });
+}
+
 /**
  * Adds the record of admin actions to the guards of a route: every request with the admin key that changes something, with the
  * status of its response. Requests with a wrong key are recorded at most once per minute and source. The record is written

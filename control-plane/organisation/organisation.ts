@@ -45,10 +45,21 @@ export interface Prepared {
 export class Organisation {
   readonly rules: RuleSource;
   readonly #manifests: Manifests;
+  readonly #listeners = new Set<() => void>();
 
   constructor(rules: RuleSource, worker: ManifestWorker) {
     this.rules = rules;
     this.#manifests = new Manifests(worker);
+  }
+
+  /** Calls `listener`, which must be quick, after each change of the rules or of the labels of a namespace. */
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** The rules have changed. */
+  changed(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   /** Keeps a manifest. */

@@ -40,7 +40,7 @@ const OPERATION: Operation = {
 
 /** `POST /api/v1/heartbeat`. The credential identifies the sender and is checked before the body is read. */
 export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
-  const { store, clock, rateLimitSeconds, organisation } = context;
+  const { store, clock, rateLimitSeconds, organisation, stops } = context;
   // As the injector sets PROOF_WRITES, whatever the sidecar of a manually written manifest does.
   const proofWrites: ProofWrites = context.adminKey === null ? 'local' : 'control-plane';
   const results = context.metrics.counter('platform_control_plane_heartbeats_total', 'Heartbeats by result.');
@@ -50,7 +50,7 @@ export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute
       path: '/api/v1/heartbeat',
       access: 'bearer',
       summary:
-        '204, or 200 with `{proof?, proofRevision?, othersToday?, intervalSeconds?, organisation?, manifest?}` for the sender. A repeat (same `instance`, `startedAt`, `seq`) returns 204 and changes nothing. 400 with `errors`. 401. 403 for a pod without an agent. 409 if the agent name of a pod belongs to an agent that is registered here or mirrored from another control plane. 413 above 64 KiB. 429 with `Retry-After` within RATE_LIMIT_SECONDS of the previous heartbeat of the instance. 429 also for a new instance of a registered agent, after 60 new instances in that time or while 1,000 instances report. 503 with `Retry-After` until the observation of a new workload exists.',
+        '204, or 200 with `{proof?, proofRevision?, othersToday?, intervalSeconds?, organisation?, stop?, manifest?}` for the sender; `stop` is null if the agent may run again. A repeat (same `instance`, `startedAt`, `seq`) returns 204 and changes nothing. 400 with `errors`. 401. 403 for a pod without an agent. 409 if the agent name of a pod belongs to an agent that is registered here or mirrored from another control plane. 413 above 64 KiB. 429 with `Retry-After` within RATE_LIMIT_SECONDS of the previous heartbeat of the instance. 429 also for a new instance of a registered agent, after 60 new instances in that time or while 1,000 instances report. 503 with `Retry-After` until the observation of a new workload exists.',
       operation: OPERATION,
       handlers: [jsonBody(MAX_HEARTBEAT_BYTES), receive],
     },
@@ -74,12 +74,14 @@ export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute
     });
     const { judge } = prepared;
     const { compare } = organisation;
-    const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, judge, compare, at });
+    const stop = stops.of(caller.key, at);
+    const known = { judge, compare, ...(stop !== undefined && { stop }) };
+    const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, ...known, at });
     results.add({ result: outcome.kind });
+    const { instance } = sender;
+    const input = { heartbeat, instance, at, rateLimitSeconds, prepared, stop };
     const reply =
-      outcome.kind === 'accepted'
-        ? replyTo(outcome.record, { heartbeat, instance: sender.instance, at, rateLimitSeconds, prepared })
-        : replyUnchanged(outcome, caller);
+      outcome.kind === 'accepted' ? replyTo(outcome.record, input) : replyUnchanged(outcome, caller);
     if (reply === null) response.status(204).end();
     else response.json(reply);
   }

@@ -1,3 +1,4 @@
+import { stopRequest } from '../../core/shapes/agent-stop.ts';
 import { proofSubmission } from '../../core/shapes/proof.ts';
 import { heartbeatBody } from '../../core/shapes/heartbeat.ts';
 import { DNS_LABEL } from '../../core/shapes/common.ts';
@@ -48,9 +49,10 @@ const TAGS = {
   Proofs: 'Proofs of compliance rules: read, submit, withdraw.',
   History: 'Scores, phases and usage of one agent or of the fleet over time. Requires a SQL store.',
   Organisation: 'The rules of the organisation, and the judgement of manifests.',
+  Stops: 'Stops of agents: who stopped which agents, and why. Deleting a stop is the resume.',
   Fleet: 'All agents together: what is not seen of them, what each rule found, and changes as events.',
   'Admin actions': 'The log of requests of administrators that change something.',
-  Heartbeats: 'For sidecars and agents: registration, keys and heartbeats.',
+  Heartbeats: 'For sidecars and agents: registration, keys, heartbeats and directives.',
   Dashboard: 'The web pages of the dashboard.',
   Process: 'The process itself: liveness, readiness, metrics and this document.',
 };
@@ -73,6 +75,7 @@ export function controlPlaneDocument(routes: readonly ControlPlaneRoute[], versi
       Heartbeat: heartbeatBody.schema,
       ProofSubmission: proofSubmission.schema,
       Registration: registrationBody.schema,
+      StopRequest: stopRequest.schema,
     },
   });
 }
@@ -92,6 +95,11 @@ const SECURITY_SCHEMES: Readonly<Record<string, JsonSchema>> = {
 
 const PATH_PARAMETERS = {
   name: { schema: { ...TEXT, pattern: DNS_LABEL.source }, description: 'Name of the agent.' },
+  namespace: {
+    schema: { ...TEXT, pattern: DNS_LABEL.source },
+    description: 'Namespace of the stop.',
+  },
+  stop: { schema: TEXT, description: 'Name of the stop.' },
   ruleId: { schema: TEXT, description: 'Id of a compliance rule, such as `SEC-LLM-01`.' },
 };
 

@@ -2,6 +2,8 @@ import type { HeartbeatReply } from '../../core/shapes/heartbeat-reply.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { proofSetOf } from '../../core/observation/proofs.ts';
 import { othersToday } from '../../core/observation/tokens.ts';
+import { stopDirectiveOf, stopId, type AgentStop } from '../../core/organisation/stops.ts';
+import { ANNOTATION_STOP } from '../../core/shapes/agent-stop.ts';
 import { withExpiry } from '../../core/evidence/proof-expiry.ts';
 import { isInSync } from '../../core/evidence/proof-set.ts';
 import type { Prepared } from '../organisation/organisation.ts';
@@ -13,6 +15,8 @@ export interface ReplyInput {
   at: Date;
   rateLimitSeconds: number;
   prepared: Prepared;
+  /** null: the agent may run; undefined: the stops are not known. */
+  stop: AgentStop | null | undefined;
 }
 
 /** The bounds of an interval, in seconds. */
@@ -33,6 +37,7 @@ export function replyTo(agent: AgentRecord, input: ReplyInput): HeartbeatReply |
     ...(others.tokens === 0 && others.costUsd === 0 ? {} : { othersToday: others }),
     ...(intervalSeconds === heartbeat.intervalSeconds ? {} : { intervalSeconds }),
     ...organisationReply(heartbeat, input.prepared),
+    ...stopReply(heartbeat, input.stop),
   };
   return Object.keys(reply).length === 0 ? null : reply;
 }
@@ -49,6 +54,16 @@ function organisationReply(
     ...(isNew && directive.revision !== organisationRevision && { organisation: directive }),
     ...(hasRules && !isManifestKnown && manifestHash !== null && { manifest: 'wanted' }),
   };
+}
+
+/** The stop, if the sidecar applies another one or none. A stop by the annotation of its pod is its own. */
+function stopReply(
+  { sidecarVersion, stop: applied }: Heartbeat,
+  wanted: ReplyInput['stop'],
+): Pick<HeartbeatReply, 'stop'> {
+  if (sidecarVersion === null || wanted === undefined) return {};
+  if (wanted === null) return applied === null || applied.id === ANNOTATION_STOP ? {} : { stop: null };
+  return applied?.id === stopId(wanted) ? {} : { stop: stopDirectiveOf(wanted) };
 }
 
 /** The configured interval of the agent, else the sender's own; at least the rate limit. */

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
 import type { RuleSource } from '../../core/organisation/finding.ts';
+import { AgentStops } from '../../kube/agent-stops.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/cluster-access.ts';
 import { OrganisationRules } from '../../kube/organisation-rules.ts';
-import { systemClock } from '../../runtime/clock.ts';
+import { systemClock, type Clock } from '../../runtime/clock.ts';
 import { KnownCas } from '../../runtime/known-cas.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { ManifestWorker } from '../../runtime/manifest-worker.ts';
@@ -13,6 +14,8 @@ import { createApiServerOutage } from '../outage-log.ts';
 import { PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
 import { NO_RULES, Organisation } from '../organisation/organisation.ts';
+import { clusterStops, NO_STOPS, SqlStops, type StopStorage } from '../stops/stop-storage.ts';
+import { DEFAULT_ROOT_NAMESPACE, Stops } from '../stops/stops.ts';
 import { dualWriteStore, isGoneFrom } from './dual-write-store.ts';
 import { KubernetesStore } from './kubernetes/kubernetes-store.ts';
 import { PostgresDatabase } from './postgres/postgres-database.ts';
@@ -31,14 +34,24 @@ export async function openStores({ config, logger, metrics }: Parts) {
   const { cluster, sidecarImages, SIDECAR_CA_FILES: caFiles, RATE_LIMIT_SECONDS: rateLimitSeconds } = config;
   const clock = systemClock;
   const apiServer = createApiServerOutage({ clock, logger });
-  const client =
-    cluster && new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
+  const access = cluster && loadClusterAccess(cluster.kubeconfig);
+  const client = access && new KubeClient({ access, part: 'control-plane' });
   const observations =
     client && new KubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
   const store = storeOf(config, observations, logger);
   const worker = new ManifestWorker();
-  const ofCluster = client && new OrganisationRules({ client, clock, logger });
+  let organisation: Organisation | null = null;
+  const onChange = (): void => organisation?.changed();
+  const ofCluster = client && new OrganisationRules({ client, clock, logger, onChange });
+  const stops = new Stops({
+    ...{ clock, logger, rootNamespace: access?.namespace ?? DEFAULT_ROOT_NAMESPACE },
+    storage:
+      client === null
+        ? stopsOf(store, clock)
+        : clusterStops(new AgentStops({ client, clock, logger }), apiServer),
+  });
   const close = async (): Promise<void> => {
+    await stops.close();
     await ofCluster?.close();
     await worker.close();
     await store.close();
@@ -50,14 +63,20 @@ export async function openStores({ config, logger, metrics }: Parts) {
     const rules = ofCluster ?? (await rulesOfFiles(config.ORGANISATION_POLICIES));
     ofCluster?.start();
     await store.start();
+    await stops.start();
     // Without a cluster there are no pods to identify.
     const pods = client && new PodIdentity({ client, clock, metrics, sidecarImages, knownCas });
-    return { store, apiServer, pods, organisation: new Organisation(rules, worker), close };
+    organisation = new Organisation(rules, worker);
+    return { store, apiServer, pods, organisation, stops, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
+
+/** The stops of a control plane without a cluster. */
+export const stopsOf = ({ stops }: Store, clock: Clock): StopStorage =>
+  stops === undefined ? NO_STOPS : new SqlStops(stops, clock);
 
 /** The rules of a file or directory. Rejects with all problems of the files. */
 async function rulesOfFiles(path: string | null): Promise<RuleSource> {

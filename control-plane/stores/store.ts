@@ -3,6 +3,7 @@ import type { EgressReport } from '../../core/shapes/egress.ts';
 import type { Grade, Phase, Runtime } from '../../core/shapes/values.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import type { CompareManifests } from '../../core/observation/manifest-change.ts';
+import type { AgentStop } from '../../core/organisation/stops.ts';
 import type { ObservationStatus, TokenHash } from '../../core/shapes/observation.ts';
 import type { OrganisationStatus } from '../../core/shapes/organisation.ts';
 import type { ProofSet } from '../../core/evidence/proof-set.ts';
@@ -54,6 +55,8 @@ export interface Arrival extends AgentKey {
   compare?: CompareManifests;
   /** Compares the agent with the rules of the organisation. */
   judge?: (status: ObservationStatus) => OrganisationStatus | undefined;
+  /** The stop of the agent; null: it has none; absent: the stops are not known. */
+  stop?: AgentStop | null;
   at: Date;
 }
 
@@ -135,6 +138,16 @@ export interface TokenGrant extends AgentKey {
   at: Date;
 }
 
+/** The stops of a control plane without a cluster. */
+export interface StopRows {
+  /** All stops; null: no stop was added or removed since `revision`, which null stands before. */
+  read(revision: string | null): Promise<{ revision: string; stops: AgentStop[] } | null>;
+  /** Adds a stop, unless there is one of this namespace and name, and removes those that have ended. */
+  add(stop: AgentStop): Promise<void>;
+  /** false: there is no such stop. */
+  remove(key: AgentKey): Promise<boolean>;
+}
+
 /**
  * Storage for the fleet's state. Every implementation passes testing/fleet/store-contract.ts, so all behave the same. The result of
  * a method is durable when the method resolves. The Kubernetes store has one exception: the state of a heartbeat may be
@@ -171,6 +184,8 @@ export interface Store {
    * (conditions, drift), and workloads that never reported. Absent: no cluster, or this store reads them itself.
    */
   readonly cluster?: Store;
+  /** Absent: in a cluster, the stops are AgentStops. */
+  readonly stops?: StopRows;
   /** null: this store keeps no history. */
   readonly history: HistoryStore | null;
 

@@ -10,7 +10,21 @@ const VALUES: Readonly<Record<ChangeKind, (status: ObservationStatus) => string 
   version: ({ instances = [], reportedBy }) =>
     instances.find(({ name }) => name === reportedBy)?.sidecarVersion,
   'policy-mode': ({ policyMode }) => policyMode,
+  stop: ({ stop }) => stop?.id,
 };
+
+/** Who stopped the agent and why; for a stop that ended, when its instances confirmed it. */
+function stopSummary(
+  before: ObservationStatus['stop'],
+  after: ObservationStatus['stop'],
+): string | undefined {
+  if (after !== undefined) {
+    const { by = 'an unknown user', reason, until = 'it is lifted' } = after;
+    return `by ${by}, until ${until}: ${reason}`;
+  }
+  const { firstConfirmedAt = 'never', lastConfirmedAt = 'never' } = before ?? {};
+  return `confirmed by the first instance: ${firstConfirmedAt}, by all: ${lastConfirmedAt}`;
+}
 
 /** The values that differ between two statuses of an agent. `before`: undefined for a new agent. */
 export function changesBetween(
@@ -22,7 +36,16 @@ export function changesBetween(
     const from = (before && VALUES[kind](before)) ?? null;
     const to = VALUES[kind](after) ?? null;
     if (from === to) return [];
-    const summary = kind === 'manifest' ? after.manifestChange?.summary : undefined;
+    const summary = summaryOf(kind, before, after);
     return { at: at.toISOString(), kind, from, to, ...present({ summary }) };
   });
+}
+
+function summaryOf(
+  kind: ChangeKind,
+  before: ObservationStatus | undefined,
+  after: ObservationStatus,
+): string | undefined {
+  if (kind === 'manifest') return after.manifestChange?.summary;
+  return kind === 'stop' ? stopSummary(before?.stop, after.stop) : undefined;
 }

@@ -31,11 +31,19 @@ const FleetStream: JsonSchema = {
   contentSchema: ref('FleetEvent'),
 };
 
+const DirectiveStream: JsonSchema = {
+  description:
+    'Server-sent events `directives` with the data of `contentSchema`. Lines that start with a colon are comments.',
+  type: 'string',
+  contentMediaType: 'text/event-stream',
+  contentSchema: ref('Directives'),
+};
+
 /** The tables of schemas. Each name is in one table. */
 export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   COMMON_SCHEMAS,
   SIDECAR_SCHEMAS,
-  { FleetStream },
+  { FleetStream, DirectiveStream },
   responseSchemas([outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
   responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),

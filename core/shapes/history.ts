@@ -8,7 +8,7 @@ import { GRADES, PHASES } from './values.ts';
 export const HISTORY_STEPS = ['heartbeat', 'hour', 'day'] as const;
 export type HistoryStep = (typeof HISTORY_STEPS)[number];
 
-export const CHANGE_KINDS = ['phase', 'grade', 'manifest', 'version', 'policy-mode'] as const;
+export const CHANGE_KINDS = ['phase', 'grade', 'manifest', 'version', 'policy-mode', 'stop'] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 const use = {
@@ -38,12 +38,14 @@ export interface HistoryPoint extends TypeOf<typeof historyPoint> {}
 export const historyChange = namedObject('HistoryChange', 'A moment at which a value of an agent changed.', {
   at: isoTime('Time of the change.'),
   kind: oneOf(
-    'The value: for `manifest` the hash of the newest manifest, for `version` the version of the sidecar.',
+    'The value: for `manifest` the hash of the newest manifest, for `version` the version of the sidecar, for `stop` the id of the stop.',
     CHANGE_KINDS,
   ),
   from: nullable(text('null: there was no value before.')),
   to: nullable(text('null: there is no value any more.')),
-  'summary?': text('For `manifest`: what changed and its weight, or that it is not known.'),
+  'summary?': text(
+    'For `manifest`: what changed and its weight, or that it is not known. For `stop`: who requested it and why, or when it was confirmed.',
+  ),
 });
 export interface HistoryChange extends TypeOf<typeof historyChange> {}
 

@@ -84,6 +84,7 @@ const NOUNS: Readonly<Record<HistoryChange['kind'], string>> = {
   manifest: 'Manifest',
   version: 'Version',
   'policy-mode': 'Policy mode',
+  stop: 'Stop',
 };
 
 /** Characters of a manifest hash that identify it in a text. */

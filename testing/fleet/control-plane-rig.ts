@@ -7,6 +7,8 @@ import { createContext, type ControlPlaneContext } from '../../control-plane/con
 import type { Organisation } from '../../control-plane/organisation/organisation.ts';
 import { SqlStore } from '../../control-plane/stores/sql/sql-store.ts';
 import { SqliteDatabase } from '../../control-plane/stores/sqlite/sqlite-database.ts';
+import { stopsOf } from '../../control-plane/stores/open-stores.ts';
+import { Stops } from '../../control-plane/stops/stops.ts';
 import type { Store } from '../../control-plane/stores/store.ts';
 import { listen, type Listener, type ListenOptions } from '../../runtime/http-listener.ts';
 import type { Environment } from '../../runtime/env.ts';
@@ -37,6 +39,7 @@ export interface RegisteredAgent {
   apiKey: string;
 }
 
+const START = '2026-03-01T10:00:00.000Z';
 const KEYS: Environment = { PLATFORM_ADMIN_KEY: ADMIN_KEY, JWT_SECRET };
 
 /** A control plane with the SQLite store in this process. */
@@ -69,7 +72,7 @@ export interface ControlPlaneRigOptions {
 
 export async function startControlPlaneRig(options: ControlPlaneRigOptions = {}): Promise<ControlPlaneRig> {
   const directory = await mkdtemp(join(tmpdir(), 'control-plane-'));
-  const clock = new ManualClock('2026-03-01T10:00:00.000Z');
+  const clock = new ManualClock(START);
   const store = new SqlStore({
     database: new SqliteDatabase(directory),
     clock,
@@ -79,12 +82,20 @@ export async function startControlPlaneRig(options: ControlPlaneRigOptions = {})
   const metrics = createMetrics();
   let context: ControlPlaneContext;
   let listener: Listener;
+  let stops: Stops;
   const serve = async (env: Environment = KEYS, of: Store = store): Promise<void> => {
     const read = readConfig({ DATA_DIR: directory, STORE: 'sqlite', ...env });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const { listen: listenOptions, rateLimitSeconds: _, ...given } = options;
+    // Their storage polls with a clock that stands still: each change through the API is read at once.
+    const standing = new ManualClock(START);
+    stops = new Stops({
+      ...{ storage: stopsOf(of, standing), rootNamespace: 'platform-system' },
+      ...{ clock, logger: silentLogger },
+    });
+    await stops.start();
     context = createContext({
-      ...{ config: read.config, logger: silentLogger, metrics, store: of, clock },
+      ...{ config: read.config, logger: silentLogger, metrics, store: of, clock, stops },
       pods: { identify: () => Promise.resolve({ kind: 'unauthenticated', reason: 'there is no cluster' }) },
       ...given,
     });
@@ -106,6 +117,7 @@ export async function startControlPlaneRig(options: ControlPlaneRigOptions = {})
     },
     restart: async (env, of) => {
       await listener.close();
+      await stops.close();
       await serve(env, of);
     },
     register: async (agentName) =>
@@ -122,6 +134,7 @@ export async function startControlPlaneRig(options: ControlPlaneRigOptions = {})
     },
     close: async () => {
       await listener.close(0);
+      await stops.close();
       await store.close();
       await rm(directory, { recursive: true });
     },

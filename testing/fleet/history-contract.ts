@@ -12,6 +12,7 @@ import type { FleetPoint, HistoryPoint, HistoryStep } from '../../core/shapes/hi
 import { diceOf } from '../random/dice.ts';
 import { aHeartbeat } from './heartbeat.ts';
 import { SEED } from '../random/seed.ts';
+import { stopContract } from './stop-contract.ts';
 
 /** A SQL store under test. */
 export interface HistoryHarness {
@@ -73,6 +74,8 @@ export function historyContract(name: string, open: () => Promise<HistoryHarness
       harness = await open();
     }, 120_000);
     afterAll(async () => harness?.close());
+
+    stopContract(() => harness);
 
     const history = (): HistoryStore => harness.store.history!;
     const aKey = (namespace = 'team'): AgentKey => ({ namespace, name: `agent-${(created += 1)}` });

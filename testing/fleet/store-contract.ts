@@ -376,6 +376,21 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await harness.store.heartbeat(again)).toEqual({ kind: 'limited', retryAfterSeconds: 9 });
       });
 
+      test('store the stop of the agent, which stays while the sender does not know the stops', async () => {
+        const key = await aKey();
+        await harness.workload(key);
+        const stop = { ...key, name: 'incident', since: at(0).toISOString(), spec: { reason: 'leak' } };
+        const found: (string | undefined)[] = [];
+        for (const [index, known] of [{ stop }, {}, { stop: null }].entries()) {
+          const heartbeat = aHeartbeat({ seq: index + 1 });
+          const arrival = anArrival(key, { source: 'sidecar', instance: 'pod', uid: 'uid', heartbeat });
+          await harness.store.heartbeat({ ...arrival, ...known, at: at(10 * index) });
+          found.push((await find(key, 10 * index))?.status.stop?.id);
+        }
+        const id = `${key.namespace}/incident`;
+        expect(found).toEqual([id, id, undefined]);
+      });
+
       test('are accepted after the clock was set back', async () => {
         const agent = await aRemoteAgent();
         await harness.store.heartbeat(anArrival(agent, { at: at(3600), heartbeat: aHeartbeat({ seq: 1 }) }));

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { definitionsFor } from '../sql/dialect.ts';
 import { HISTORY_TABLES } from '../sql/history-tables.ts';
+import { STOP_TABLE } from '../sql/stop-table.ts';
 import { NEWER_SCHEMA, UnusableServer } from './unusable-server.ts';
 
 /**
@@ -95,6 +96,7 @@ const MIGRATIONS: readonly string[] = [
 
   ${HISTORY_TABLES}
   `,
+  STOP_TABLE,
 ];
 
 /** The schema version of this build. */

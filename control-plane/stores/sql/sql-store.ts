@@ -22,6 +22,7 @@ import type {
   ProofWrite,
   RegisterOutcome,
   Registration,
+  StopRows,
   Store,
   TokenGrant,
   TokenOutcome,
@@ -36,6 +37,7 @@ import { newNameTable } from './new-name-table.ts';
 import { heartbeatTable, reportTable } from './report-table.ts';
 import { DEFAULT_RETENTION, type SqlRetention } from './retention.ts';
 import type { SqlDatabase, SqlSession } from './sql-database.ts';
+import { stopRows } from './stop-table.ts';
 
 export interface SqlStoreOptions {
   clock: Clock;
@@ -50,6 +52,7 @@ export interface SqlStoreOptions {
 /** A store in a database. Several processes may share the database: each change locks the row of its agent first. */
 export class SqlStore implements Store {
   readonly history: HistoryStore;
+  readonly stops: StopRows;
   readonly #database: SqlDatabase;
   readonly #agents: ReturnType<typeof agentTable>;
   readonly #clock: Clock;
@@ -62,6 +65,7 @@ export class SqlStore implements Store {
     const { clock, retention = DEFAULT_RETENTION, logger = silentLogger, isGone = null } = options;
     const database = logFailures(options.database, { clock, logger });
     this.history = historyOf(database);
+    this.stops = stopRows(database);
     this.#database = database;
     this.#agents = agentTable(database.forUpdate);
     this.#clock = clock;

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { definitionsFor } from '../sql/dialect.ts';
 import { HISTORY_TABLES } from '../sql/history-tables.ts';
+import { STOP_TABLE } from '../sql/stop-table.ts';
 
 /**
  * The schema, one entry per version. `PRAGMA user_version` holds the version of a file. Released entries are never edited;
@@ -101,6 +102,7 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE heartbeats ADD COLUMN not_evaluated REAL;
   ${definitionsFor('sqlite', HISTORY_TABLES)}
   `,
+  definitionsFor('sqlite', STOP_TABLE),
 ];
 
 /** The schema version of this build. */

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import type { Request, Response } from 'express';
+import { isDnsLabel, isDnsSubdomain } from '../../core/injection/names.ts';
+import { stopId, type AgentStop } from '../../core/organisation/stops.ts';
+import { stopRequest, type StopEntry } from '../../core/shapes/agent-stop.ts';
+import type { Actor } from '../../core/shapes/actor.ts';
+import { parseWith } from '../../core/shapes/field.ts';
+import { listOf, ref } from '../../core/untrusted/json-schema.ts';
+import { present } from '../../core/untrusted/present.ts';
+import { jsonBody } from '../../runtime/http-app.ts';
+import { Problem } from '../../runtime/problem.ts';
+import { actorOf } from '../auth/principal.ts';
+import { noteNamespace } from '../auth/record-actions.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
+import type { StopState } from '../stops/stops.ts';
+import { tryAgain } from '../try-again.ts';
+import { readRoute } from './read-route.ts';
+
+const PATH = '/api/v1/stops';
+/** Two lists of 100 patterns of 200 characters, and the reason. */
+const MAX_STOP_BYTES = 256 * 1024;
+/** Characters of `spec.by`. */
+const MAX_BY = 320;
+const RETRY = { headers: { 'Retry-After': 'Seconds to wait.' } };
+
+/** The stops of agents. */
+export function stopRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
+  context.metrics.gauge(
+    'platform_control_plane_stops',
+    'Stops that have not ended. Absent while they are not known.',
+    () => {
+      const stops = context.stops.list(context.clock.now());
+      return stops === null ? [] : [{ value: stops.length }];
+    },
+  );
+  const { list, create, remove } = handlersOf(context);
+  return [
+    readRoute(PATH, {
+      summary:
+        '`[{id, namespace, name, agents?, namespaces?, reason, until?, by?, since, stored}]`, newest first: the stops that have not ended. `stored` is false while the API server or the database has not accepted it. 503 until the stops are known.',
+      operation: {
+        id: 'listStops',
+        responses: { 200: { description: 'The stops, newest first.', schema: listOf(ref('Stop')) } },
+      },
+      read: list,
+    }),
+    {
+      method: 'POST',
+      path: PATH,
+      access: 'admin',
+      summary:
+        'Body `{namespace?, agents?, namespaces?, reason, until?}`: stops agents. Without `namespace` it applies to the agents in `namespaces`, or to all. 201 with the stop. 202 with `stored: false` while the API server or the database is unavailable: it applies to the sidecars that are connected to this replica, in memory, and is stored later. 400 with `errors`. 409 if the API server rejects it.',
+      operation: {
+        id: 'createStop',
+        body: 'StopRequest',
+        responses: {
+          201: { description: 'The stop.', schema: 'Stop' },
+          202: { description: 'The stop, which is not stored yet.', schema: 'Stop' },
+          409: 'The API server rejected the AgentStop.',
+        },
+      },
+      handlers: [jsonBody(MAX_STOP_BYTES), create],
+    },
+    {
+      method: 'DELETE',
+      path: `${PATH}/:namespace/:stop`,
+      access: 'admin',
+      summary:
+        'Ends a stop: its agents resume, unless another stop applies. 204, 404. 503 while the API server or the database is unavailable.',
+      operation: {
+        id: 'deleteStop',
+        responses: {
+          204: 'The stop has ended.',
+          404: 'There is no such stop.',
+          409: 'The API server rejected the request.',
+          503: { description: 'The stop cannot be ended now, or no admin key is configured.', ...RETRY },
+        },
+      },
+      handlers: [remove],
+    },
+  ];
+}
+
+function handlersOf({ stops, clock, logger }: ControlPlaneContext) {
+  return {
+    list: (): Promise<StopEntry[]> => {
+      const known = stops.list(clock.now());
+      if (known === null) throw tryAgain('the stops are not known yet; try again', 2);
+      return Promise.resolve(known.map(entryOf).sort((a, b) => Date.parse(b.since) - Date.parse(a.since)));
+    },
+
+    create: async (request: Request, response: Response): Promise<void> => {
+      const actor = actorOf(response);
+      const stop = requestedStop(request.body, {
+        rootNamespace: stops.rootNamespace,
+        at: clock.now(),
+        actor,
+      });
+      noteNamespace(request, stop.namespace);
+      const state = await stops.add(stop);
+      const { by, reason } = stop.spec;
+      logger.info('agents stopped', { stop: stopId(stop), by, reason, stored: state.isStored });
+      response.status(state.isStored ? 201 : 202).json(entryOf(state));
+    },
+
+    remove: async (request: Request, response: Response): Promise<void> => {
+      const { namespace = '', stop: name = '' } = request.params as Record<string, string>;
+      // An invalid name must not become part of an API server path.
+      const isValid = isDnsLabel(namespace) && isDnsSubdomain(name);
+      if (isValid) noteNamespace(request, namespace);
+      const key = { namespace, name };
+      if (!isValid || !(await stops.remove(key).catch(notNow)))
+        throw new Problem(404, `stop ${stopId(key)} not found`);
+      logger.info('stop of agents ended', { stop: stopId(key), by: textOf(actorOf(response)) });
+      response.status(204).end();
+    },
+  };
+}
+
+function notNow(error: unknown): never {
+  if (!(error instanceof Problem) || error.status !== 503) throw error;
+  throw tryAgain(`the stop still applies: ${error.message}`, 2);
+}
+
+/** Throws a 400 with all errors. */
+function requestedStop(
+  body: unknown,
+  { rootNamespace, at, actor }: { rootNamespace: string; at: Date; actor: Actor },
+): AgentStop {
+  const parsed = parseWith(stopRequest, body);
+  const errors = parsed.ok ? [] : parsed.errors;
+  const { namespace = rootNamespace, ...spec } = parsed.ok ? parsed.value : { reason: '' };
+  if (spec.namespaces !== undefined && namespace !== rootNamespace)
+    errors.push({ path: 'namespaces', message: `is only allowed in the namespace ${rootNamespace}` });
+  if (spec.until !== undefined && Date.parse(spec.until) <= at.getTime())
+    errors.push({ path: 'until', message: 'must be in the future' });
+  if (errors.length > 0) throw new Problem(400, 'the stop is not valid', { extra: { errors } });
+  return {
+    ...{ namespace, name: `stop-${randomUUID().slice(0, 13)}`, since: at.toISOString() },
+    spec: { ...spec, by: textOf(actor) },
+  };
+}
+
+/** A person as text, for `spec.by`. */
+const textOf = ({ name, iss, sub, method }: Actor): string =>
+  (name ?? (sub === undefined ? method : `${iss ?? ''}#${sub}`)).slice(0, MAX_BY);
+
+const entryOf = ({ stop, isStored }: StopState): StopEntry => {
+  const { namespace, name, since, spec } = stop;
+  return { id: stopId(stop), namespace, name, ...present(spec), since, stored: isStored };
+};
