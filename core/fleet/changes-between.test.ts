@@ -83,3 +83,21 @@ test('a value that is no longer reported is null', () => {
     { at: AT.toISOString(), kind: 'manifest', from: 'one', to: null },
   ]);
 });
+
+test('a stop has who requested it and why, and at its end when it was confirmed', () => {
+  const stop = { id: 'team/a', reason: 'leak', since: '', instances: 2, confirmed: 0 };
+  const ended = { ...stop, firstConfirmedAt: 'T1', lastConfirmedAt: 'T2' };
+  const rows = [
+    [BEFORE, { ...BEFORE, stop: { ...stop, by: 'alice', until: 'T9' } }],
+    [BEFORE, { ...BEFORE, stop }],
+    [{ ...BEFORE, stop: ended }, BEFORE],
+    [{ ...BEFORE, stop }, BEFORE],
+  ] as const;
+  const changes = rows.flatMap(([before, after]) => changesBetween(before, after, AT));
+  expect(changes.map(({ kind, from, to, summary }) => [kind, from, to, summary])).toEqual([
+    ['stop', null, 'team/a', 'by alice, until T9: leak'],
+    ['stop', null, 'team/a', 'by an unknown user, until it is lifted: leak'],
+    ['stop', 'team/a', null, 'confirmed by the first instance: T1, by all: T2'],
+    ['stop', 'team/a', null, 'confirmed by the first instance: never, by all: never'],
+  ]);
+});
