@@ -136,6 +136,21 @@ const without = (volume: string): Spec => ({
 const tokenOf = (audience: string) => ({
   projected: { sources: [{ serviceAccountToken: { audience, path: 'token' } }] },
 });
+const STOP_FIELD = "metadata.annotations['platform.io/stop']";
+/** The injected volume with the stop from another field. */
+const stopOf = (fieldPath: string, path = 'stop') => {
+  const { projected } = VOLUMES.find(({ name }) => name === 'platform-identity') as unknown as {
+    projected: { sources: { downwardAPI?: { items: { path: string }[] } }[] };
+  };
+  const other = { path, fieldRef: { apiVersion: 'v1', fieldPath } };
+  const sources = projected.sources.map(({ downwardAPI, ...source }) => ({
+    ...source,
+    ...(downwardAPI && {
+      downwardAPI: { items: downwardAPI.items.map((item) => (item.path === 'stop' ? other : item)) },
+    }),
+  }));
+  return { projected: { ...projected, sources } };
+};
 const withVolume = (name: string, source: object) => nextTo({ volumes: [{ name, ...source }] });
 const IDENTITY_READER = {
   ...{ name: 'platform-opa', image: 'x' },
@@ -270,6 +285,9 @@ const REJECTED: ByMessage<object> = {
       containers: [{ ...agent, volumeMounts: [{ name: 'platform-policy', mountPath: '/rules' }] }],
       volumes: [{ name: 'platform-policy', emptyDir: {} }],
     }),
+    'mounts the state of the sidecar': nextTo({
+      containers: [{ ...agent, volumeMounts: [{ name: 'platform-state', mountPath: '/state' }] }],
+    }),
   },
   'annotation platform.io/agent-port is not an integer from 1 to 65535': {
     'has a value with several lines': opted({}, { 'platform.io/agent-port': '1\n2' }),
@@ -288,6 +306,17 @@ const REJECTED: ByMessage<object> = {
   },
   [`${VOLUMES_DIFFER}platform-identity`]: {
     'has a token for another audience': withVolume('platform-identity', tokenOf('other')),
+    'reads the stop from another annotation': withVolume(
+      'platform-identity',
+      stopOf("metadata.annotations['mine']"),
+    ),
+    'reads the stop from another file': withVolume('platform-identity', stopOf(STOP_FIELD, '../stop')),
+  },
+  [`${VOLUMES_DIFFER}platform-state`]: {
+    'keeps its state in a ConfigMap': withVolume('platform-state', { configMap: { name: 'mine' } }),
+    'keeps its state in memory without a limit': withVolume('platform-state', {
+      emptyDir: { medium: 'Memory' },
+    }),
   },
   [`${VOLUMES_DIFFER}mine`]: {
     "has a token for the sidecar's audience in another volume": withVolume('mine', tokenOf('platform.io')),
@@ -399,6 +428,19 @@ const CHANGES: ByMessage<Spec> = {
   'mounts platform-sidecar /manifest (for': { 'mounts no manifest': without('platform-manifest') },
   'mounts platform-sidecar /var/run/secrets/platform.io (for': {
     'mounts no identity': without('platform-identity'),
+  },
+  'mounts platform-sidecar /run/platform-state (for': {
+    'cannot write its state': {
+      volumeMounts: GENUINE.volumeMounts?.map((each) =>
+        each.name === 'platform-state' ? { ...each, readOnly: true } : each,
+      ),
+    },
+  },
+  'environment variables platform-sidecar/DIRECTIVES_STORE_PATH': {
+    'keeps its state elsewhere': withEnv({ DIRECTIVES_STORE_PATH: '/tmp/directives.json' }),
+  },
+  'environment variables platform-sidecar/STOP_ANNOTATION_FILE': {
+    'reads the stop from another file': withEnv({ STOP_ANNOTATION_FILE: '/manifest/agent.yaml' }),
   },
   'mounts platform-sidecar /var/run/secrets/kubernetes.io/serviceaccount': {
     'mounts the API token': without('platform-noapi'),

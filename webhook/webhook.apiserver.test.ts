@@ -122,6 +122,7 @@ const inTeam = ({ metadata, ...rest }: Pod) =>
       expect(mounts(spec.initContainers?.[0])).toEqual([
         'platform-manifest /manifest',
         'platform-identity /var/run/secrets/platform.io',
+        'platform-state /run/platform-state',
         'platform-noapi /var/run/secrets/kubernetes.io/serviceaccount',
       ]);
       expect(mounts(spec.containers[0])).toEqual([

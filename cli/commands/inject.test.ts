@@ -53,12 +53,14 @@ describe('inject', () => {
       containerPort: 4000,
       protocol: 'TCP',
     });
-    // Without a control plane there are no heartbeats, so no token is mounted.
+    // Without a control plane there are no heartbeats, so no token and no state are mounted.
     expect(Object.keys(envOf(pod.spec.template))).not.toContain('PLATFORM_URL');
     expect(pod.spec.template.spec.volumes?.map(({ name }) => name)).toEqual([
       'platform-manifest',
+      'platform-identity',
       'platform-noapi',
     ]);
+    expect(JSON.stringify(pod.spec.template.spec.volumes)).not.toContain('serviceAccountToken');
   });
 
   test('reads standard input, and uninject restores it byte for byte', async () => {

@@ -14,7 +14,7 @@ import {
   type AnnotationKind,
 } from './annotation-kinds.ts';
 import { CONNECT_MODES } from './egress.ts';
-import { CA_ANNOTATION, INJECTED_ANNOTATION, RETRY_ANNOTATION } from './names.ts';
+import { CA_ANNOTATION, INJECTED_ANNOTATION, RETRY_ANNOTATION, STOP_ANNOTATION } from './names.ts';
 import { DNS_LABEL, DNS_SUBDOMAIN } from '../shapes/common.ts';
 
 /**
@@ -231,6 +231,13 @@ export const ANNOTATIONS = {
       'The minimum evidence for which the condition `Compliant` is true, in percent of the declared items. With several pods, the highest value applies. Must not be below the chart value `policy.minimumCompliantEvidence`. `"0"` requires no evidence.',
     default: '`"50"`, or the chart value if it is higher',
     ...integer(0, 100),
+  },
+  stop: {
+    name: STOP_ANNOTATION,
+    summary:
+      'Stops the agent of this pod, for the reason in the value. It also takes effect in a running pod (`kubectl annotate pod`), without any process of the product; without the annotation, the pod runs again. Prefer an AgentStop, which also applies to new pods.',
+    default: 'not stopped',
+    ...matching('a reason of 1 to 500 characters in one line', /^.+$/, 500),
   },
 } as const satisfies Readonly<Record<string, AnnotationRow<unknown>>>;
 

@@ -9,6 +9,8 @@ import {
   ENGINE_SOCKET,
   IDENTITY_PATH,
   SIDECAR_CONTAINER,
+  STATE_PATH,
+  STOP_ANNOTATION,
   TOKEN_AUDIENCE,
   VOLUMES,
 } from './names.ts';
@@ -76,6 +78,8 @@ export const noApiMount = {
 // A Unix socket accepts connections on a read-only mount.
 const engineMount = { name: VOLUMES.engine, mountPath: ENGINE_PATH, readOnly: true };
 const identityMount = { name: VOLUMES.identity, mountPath: IDENTITY_PATH, readOnly: true };
+// An emptyDir is writable for every user, and it is kept when the container restarts.
+const stateMount = { name: VOLUMES.state, mountPath: STATE_PATH };
 
 // These objects are shared between all pods; callers do not modify the result of an injection.
 // The initial delay prevents a failed probe, and with it a warning event, at the start of every pod.
@@ -90,6 +94,7 @@ const controlPort: ContainerPort = {
   protocol: 'TCP',
 };
 const noApiVolume: Volume = { name: VOLUMES.noApi, emptyDir: { sizeLimit: '1Mi' } };
+const stateVolume: Volume = { name: VOLUMES.state, emptyDir: { sizeLimit: '1Mi' } };
 /** The sidecar's variables that have the value of an annotation, or of its chart default. The guard checks `pattern`. */
 export const DEFAULTED_VARIABLES = DEFAULTED.flatMap(([key, { chart, pattern }]) =>
   chart.sidecarVariable === undefined ? [] : [{ key, name: chart.sidecarVariable, pattern }],
@@ -129,22 +134,23 @@ export function buildSidecar(
     ...COMMON_FIELDS,
     volumeMounts: [
       manifestMount,
-      ...(hasIdentity(plan, settings) ? [identityMount] : []),
+      identityMount,
+      ...(settings.controlPlaneUrl === null ? [] : [stateMount]),
       ...(typeof settings.engine === 'string' ? [] : [engineMount]),
       noApiMount,
     ],
   };
 }
 
-/** Whether the sidecar has a token, or a CA for its lanes. */
-const hasIdentity = ({ egress }: InjectionPlan, { controlPlaneUrl }: SidecarSettings): boolean =>
-  controlPlaneUrl !== null || egressCaOf(egress) !== null;
-
-/** The sidecar's volumes: the manifest, the sidecar's token with the CAs, and an empty directory that hides the API token. */
+/**
+ * The sidecar's volumes: the manifest, the sidecar's token with the CAs and the annotation that stops the agent, the kept state,
+ * and an empty directory that hides the API token.
+ */
 export function buildVolumes(plan: InjectionPlan, settings: SidecarSettings): Volume[] {
   return [
     { name: VOLUMES.manifest, configMap: { name: plan.manifestConfigMap, defaultMode: 0o644 } },
-    ...(hasIdentity(plan, settings) ? [identityVolume(plan, settings)] : []),
+    identityVolume(plan, settings),
+    ...(settings.controlPlaneUrl === null ? [] : [stateVolume]),
     noApiVolume,
   ];
 }
@@ -153,16 +159,19 @@ export function buildVolumes(plan: InjectionPlan, settings: SidecarSettings): Vo
 function identityVolume({ egress }: InjectionPlan, { controlPlaneUrl, ca }: SidecarSettings): Volume {
   const egressCa = egressCaOf(egress);
   const token = { serviceAccountToken: { audience: TOKEN_AUDIENCE, expirationSeconds: 3600, path: 'token' } };
-  const caField = { apiVersion: 'v1', fieldPath: `metadata.annotations['${CA_ANNOTATION}']` };
+  const hasCa = controlPlaneUrl !== null && ca !== null;
+  const items = [
+    ...(hasCa ? [annotationFile('ca.crt', CA_ANNOTATION)] : []),
+    // The file exists without the annotation too, and changes with it.
+    annotationFile('stop', STOP_ANNOTATION),
+  ];
   return {
     name: VOLUMES.identity,
     projected: {
       defaultMode: 0o644,
       sources: [
         ...(controlPlaneUrl === null ? [] : [token]),
-        ...(controlPlaneUrl === null || ca === null
-          ? []
-          : [{ downwardAPI: { items: [{ path: 'ca.crt', fieldRef: caField }] } }]),
+        { downwardAPI: { items } },
         ...(egressCa === null
           ? []
           : [{ configMap: { name: egressCa, items: [{ key: 'ca.crt', path: EGRESS_CA_FILE }] } }]),
@@ -170,6 +179,11 @@ function identityVolume({ egress }: InjectionPlan, { controlPlaneUrl, ca }: Side
     },
   };
 }
+
+const annotationFile = (path: string, annotation: string): object => ({
+  path,
+  fieldRef: { apiVersion: 'v1', fieldPath: `metadata.annotations['${annotation}']` },
+});
 
 function environment(plan: InjectionPlan, agent: Container, settings: SidecarSettings): EnvVariable[] {
   return [
@@ -181,6 +195,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: SidecarSet
     { name: 'AGENT_ENV_NAMES', value: agentEnvNames(agent) },
     { name: 'AGENT_NAME', value: plan.agentName },
     ...controlPlaneEnvironment(settings),
+    { name: 'STOP_ANNOTATION_FILE', value: `${IDENTITY_PATH}/stop` },
     ...llmEnvironment(settings),
     ...(plan.otlp ? otlpEnvironment(settings) : []),
     ...egressVariables(agent, plan.egress),
@@ -212,6 +227,7 @@ function controlPlaneEnvironment({ controlPlaneUrl, ca, proofWrites }: SidecarSe
     { name: 'PLATFORM_TOKEN_FILE', value: `${IDENTITY_PATH}/token` },
     ...(ca === null ? [] : [{ name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` }]),
     ...(proofWrites === 'local' ? [] : [{ name: 'PROOF_WRITES', value: 'control-plane' }]),
+    { name: 'DIRECTIVES_STORE_PATH', value: `${STATE_PATH}/directives.json` },
   ];
 }
 

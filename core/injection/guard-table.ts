@@ -62,6 +62,8 @@ const PATTERNS: Readonly<Record<string, string>> = {
   PLATFORM_TOKEN_FILE: '^/var/run/secrets/platform[.]io/token$',
   PLATFORM_CA_FILE: '^/var/run/secrets/platform[.]io/ca[.]crt$',
   PROOF_WRITES: '^control-plane$',
+  DIRECTIVES_STORE_PATH: '^/run/platform-state/directives[.]json$',
+  STOP_ANNOTATION_FILE: '^/var/run/secrets/platform[.]io/stop$',
   ...ANALYSIS_VARIABLES,
   OTLP_PORT: '^4318$',
   OTLP_FORWARD_URL: '^{otlpCollector}$',

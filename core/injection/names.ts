@@ -19,12 +19,15 @@ export const MAX_LABELS = 100;
 export const INJECTED_ANNOTATION = 'platform.io/injected';
 /** Contains the product's CA certificates (PEM); a downward API volume mounts them into the pod as a file. */
 export const CA_ANNOTATION = 'platform.io/ca';
+/** Stops the agent of this pod, also while no process of the product runs; the value is the reason. Mounted as a file like the CA. */
+export const STOP_ANNOTATION = 'platform.io/stop';
 /** On a controller whose pods were rejected while the injector was unavailable: a change makes it retry immediately. */
 export const RETRY_ANNOTATION = 'platform.io/retry';
 
 export const VOLUMES = {
   manifest: 'platform-manifest',
   identity: 'platform-identity',
+  state: 'platform-state',
   noApi: 'platform-noapi',
   policy: 'platform-policy',
   engine: 'platform-engine',
@@ -32,6 +35,8 @@ export const VOLUMES = {
 
 /** The directory of the volume `identity` in the sidecar. */
 export const IDENTITY_PATH = '/var/run/secrets/platform.io';
+/** What the control plane wants the sidecar to apply, kept for a restart of the sidecar without a control plane. */
+export const STATE_PATH = '/run/platform-state';
 
 export const OWN_VOLUMES: ReadonlySet<string> = new Set(Object.values(VOLUMES));
 

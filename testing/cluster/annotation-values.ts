@@ -52,5 +52,9 @@ export const ANNOTATION_VALUES: Readonly<
     good: ['0', '1', '50', '100'],
     bad: ['', '101', '-1', '050', '50.0', '50%', ' 5', '1e1'],
   },
+  stop: {
+    good: ['leak of order data', ' ', 'é', 'x'.repeat(500)],
+    bad: ['', 'two\nlines', 'leak\n', 'x'.repeat(501)],
+  },
   logLevel: { good: ['error', 'warn', 'info', 'debug'], bad: ['', 'trace'] },
 };
