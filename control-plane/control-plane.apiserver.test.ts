@@ -37,7 +37,7 @@ const REMOTE = 'platform-remote';
   beforeAll(async () => {
     cluster = await ApiCluster.start({ apiServerArgs: audit.args });
     ({ client } = cluster);
-    await cluster.define('agentobservations', 'agentpolicies');
+    await cluster.define('agentobservations', 'agentpolicies', 'agentstops');
     await cluster.namespaces(REMOTE);
     const { cluster: everywhere, remote } = CONTROL_PLANE_PERMISSIONS;
     await cluster.account(REMOTE, 'control-plane', { cluster: everywhere, namespace: remote });

@@ -539,6 +539,7 @@ describe('uninstalling', () => {
     const kept = [
       'customresourcedefinition.apiextensions.k8s.io/agentobservations.platform.io',
       'customresourcedefinition.apiextensions.k8s.io/agentpolicies.platform.io',
+      'customresourcedefinition.apiextensions.k8s.io/agentstops.platform.io',
       'namespace/platform-remote',
       `namespace/${SYSTEM_NAMESPACE}`,
     ];
@@ -560,6 +561,7 @@ describe('uninstalling', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nothing is left') });
     expect(stdout).toContain('CustomResourceDefinition agentobservations.platform.io is kept');
     expect(stdout).toContain('CustomResourceDefinition agentpolicies.platform.io is kept');
+    expect(stdout).toContain('CustomResourceDefinition agentstops.platform.io is kept');
     expect(stdout).toContain('Namespace platform-remote is kept');
   });
 

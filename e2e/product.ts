@@ -13,7 +13,9 @@ export const HELM_MS = 330_000;
 export const HEARTBEAT_SECONDS = 10;
 /** The chart's default number of webhooks and operators. */
 const REPLICAS = 2;
-const CRDS = ['agentobservations', 'agentpolicies'].map((plural) => `crd/${plural}.platform.io`);
+const CRDS = ['agentobservations', 'agentpolicies', 'agentstops'].map(
+  (plural) => `crd/${plural}.platform.io`,
+);
 /** The chart's default for agents outside the cluster. */
 const REMOTE_NAMESPACE = 'platform-remote';
 export const ADMIN_KEY = 'an-admin-key-for-this-suite-only';

@@ -105,9 +105,11 @@ test('the chart and the package have the same version', () => {
   test('renders exactly these objects', async () => {
     const objects = await render<Rendered>();
     expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
+      'ClusterRole agent-compliance-approve',
       'ClusterRole agent-compliance-control-plane',
       'ClusterRole agent-compliance-edit',
       'ClusterRole agent-compliance-operator',
+      'ClusterRole agent-compliance-stop',
       'ClusterRole agent-compliance-view',
       'ClusterRole agent-compliance-webhook',
       'ClusterRoleBinding agent-compliance-control-plane',
@@ -116,6 +118,7 @@ test('the chart and the package have the same version', () => {
       'ConfigMap agent-compliance-test',
       'CustomResourceDefinition agentobservations.platform.io',
       'CustomResourceDefinition agentpolicies.platform.io',
+      'CustomResourceDefinition agentstops.platform.io',
       'Deployment agent-compliance-control-plane',
       'Deployment agent-compliance-operator',
       'Deployment agent-compliance-webhook',
@@ -154,6 +157,7 @@ test('the chart and the package have the same version', () => {
       'ValidatingAdmissionPolicy agent-compliance-guard-tokens',
       'ValidatingAdmissionPolicy agent-compliance-observations',
       'ValidatingAdmissionPolicy agent-compliance-operator-permissions',
+      'ValidatingAdmissionPolicy agent-compliance-stops',
       'ValidatingAdmissionPolicy agent-compliance-webhook-permissions',
       'ValidatingAdmissionPolicyBinding agent-compliance-annotation-warnings',
       'ValidatingAdmissionPolicyBinding agent-compliance-canary',
@@ -164,6 +168,7 @@ test('the chart and the package have the same version', () => {
       'ValidatingAdmissionPolicyBinding agent-compliance-guard-tokens',
       'ValidatingAdmissionPolicyBinding agent-compliance-observations',
       'ValidatingAdmissionPolicyBinding agent-compliance-operator-permissions',
+      'ValidatingAdmissionPolicyBinding agent-compliance-stops',
       'ValidatingAdmissionPolicyBinding agent-compliance-webhook-permissions',
       'ValidatingWebhookConfiguration agent-compliance-manifests',
     ]);
@@ -208,7 +213,7 @@ test('the chart and the package have the same version', () => {
         );
     };
     const [one, two] = [await names('one'), await names('two')];
-    expect(one.length).toBe(59);
+    expect(one.length).toBe(63);
     expect(one.filter((name) => two.includes(name))).toEqual([]);
   });
 
@@ -452,6 +457,102 @@ test('the chart and the package have the same version', () => {
     expect(created.map(({ metadata }) => metadata.name)).toEqual(secrets);
   });
 
+  const OIDC = ['issuer=https://login.example', 'clientId=c', 'publicUrl=https://agents.example'].map(
+    (value) => `controlPlane.oidc.${value}`,
+  );
+  const KEY = 'adminKey.existingSecret=mine';
+  const SECRET = 'controlPlane.oidc.existingSecret=login';
+  const fromFile = (name: string, folder: string) => ({ name, value: `/var/run/secrets/${folder}` });
+  interface Mounted {
+    name: string;
+    secret?: { items: { key: string; path: string }[] };
+  }
+  test.each<[string, string[], { name: string; value?: string }[], Record<string, object>]>([
+    ['is off by default', [], [], {}],
+    [
+      'of a public client needs no Secret',
+      [KEY, ...OIDC],
+      [
+        { name: 'OIDC_ISSUER', value: 'https://login.example' },
+        { name: 'OIDC_CLIENT_ID', value: 'c' },
+        { name: 'OIDC_AUDIENCES', value: '' },
+        { name: 'OIDC_SCOPES', value: 'openid profile groups' },
+        { name: 'OIDC_USERNAME_CLAIM', value: 'sub' },
+        { name: 'OIDC_GROUPS_CLAIM', value: 'groups' },
+        { name: 'OIDC_PREFIX', value: 'oidc:' },
+        { name: 'OIDC_GROUPS_KEEP', value: '' },
+        { name: 'PUBLIC_URL', value: 'https://agents.example' },
+        { name: 'SESSION_HOURS', value: '1' },
+      ],
+      {},
+    ],
+    [
+      'reads its secrets from files',
+      [...OIDC, SECRET, ...['sessionSecretKey=s', 'caKey=ca'].map((each) => `controlPlane.oidc.${each}`)],
+      [
+        fromFile('NODE_EXTRA_CA_CERTS', 'oidc/ca.crt'),
+        fromFile('OIDC_CLIENT_SECRET_FILE', 'oidc/client-secret'),
+        fromFile('SESSION_SECRET_FILE', 'oidc/session-secret'),
+      ],
+      { oidc: { 'ca.crt': 'ca', 'client-secret': 'client-secret', 'session-secret': 's' } },
+    ],
+    [
+      'and a read key',
+      ['controlPlane.readKey.existingSecret=read', 'controlPlane.proofs.approverMustNotBeAuthor=true'],
+      [
+        fromFile('PLATFORM_READ_KEY_FILE', 'read-key/key'),
+        { name: 'PROOF_APPROVER_NOT_AUTHOR', value: 'true' },
+      ],
+      { 'read-key': { key: 'read-key' } },
+    ],
+  ])('the sign-on %s', async (_what, set, expected, files) => {
+    const objects = await render<Rendered>(...set);
+    const container = containersOf(objects).find(({ name }) => name === 'control-plane');
+    const own = container?.env.filter(({ name }) =>
+      /^(OIDC|SESSION|PUBLIC|PLATFORM_READ|PROOF|NODE_EX)/.test(name),
+    );
+    // The second row has every variable without a file.
+    const shown = files['oidc'] === undefined ? own : own?.filter(({ value }) => value?.startsWith('/var'));
+    expect(shown).toEqual(expected);
+    const volumes = podSpecs(objects).get('control-plane')?.volumes as unknown as Mounted[];
+    const items = volumes
+      .filter(({ name }) => ['oidc', 'read-key'].includes(name))
+      .map(({ name, secret }) => [
+        name,
+        Object.fromEntries(secret?.items.map(({ key, path }) => [path, key]) ?? []),
+      ]);
+    expect(Object.fromEntries(items)).toEqual(files);
+  });
+
+  test('the control plane may connect to the identity provider', async () => {
+    const egressOf = async (...set: string[]) => {
+      const objects = await render<Rendered>('networkPolicy.enabled=true', ...set);
+      const { spec } = find(objects, 'NetworkPolicy', 'agent-compliance-control-plane') as unknown as {
+        spec: { egress: object[] };
+      };
+      return spec.egress.slice(2);
+    };
+    const peer = 'networkPolicy.identityProvider.to[0].ipBlock.cidr=192.0.2.11/32';
+    expect(await egressOf()).toEqual([]);
+    expect(await egressOf(KEY, ...OIDC)).toEqual([{ ports: [{ port: 443, protocol: 'TCP' }] }]);
+    expect(await egressOf(KEY, ...OIDC, peer, 'networkPolicy.identityProvider.ports={5556}')).toEqual([
+      { ports: [{ port: 5556, protocol: 'TCP' }], to: [{ ipBlock: { cidr: '192.0.2.11/32' } }] },
+    ]);
+  });
+
+  test.each([
+    ['stop', 'agentstops', ['get', 'list', 'watch', 'create', 'delete'], 'true'],
+    ['approve', 'agentobservations/proofs', ['create', 'delete'], undefined],
+  ])('the role for persons who %s agents', async (name, resource, verbs, isAggregated) => {
+    const roleOf = async (...set: string[]) =>
+      find(await render<Rendered>(...set), 'ClusterRole', `agent-compliance-${name}`);
+    const role = await roleOf();
+    expect(role.rules).toEqual([{ apiGroups: ['platform.io'], resources: [resource], verbs }]);
+    const label = 'rbac.authorization.k8s.io/aggregate-to-admin';
+    expect(role.metadata.labels[label]).toBe(isAggregated);
+    expect((await roleOf('rbac.aggregate=false')).metadata.labels[label]).toBeUndefined();
+  });
+
   test('the TLS Secrets and the Lease are empty, so that an upgrade keeps their content', async () => {
     const objects = await render<Rendered>();
     const filled = objects.filter(
@@ -463,8 +564,8 @@ test('the chart and the package have the same version', () => {
   });
 
   test.each<[string[], (string | undefined)[]]>([
-    [[], ['keep', 'keep']],
-    [['crds.keep=false'], [undefined, undefined]],
+    [[], ['keep', 'keep', 'keep']],
+    [['crds.keep=false'], [undefined, undefined, undefined]],
     [['crds.install=false'], []],
   ])('the CRDs with %j', async (set, policies) => {
     const crds = (await render<Rendered>(...set)).filter(({ kind }) => kind === 'CustomResourceDefinition');

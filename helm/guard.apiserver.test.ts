@@ -310,7 +310,7 @@ const REJECTED: ByMessage<object> = {
       'platform-identity',
       stopOf("metadata.annotations['mine']"),
     ),
-    'reads the stop from another file': withVolume('platform-identity', stopOf(STOP_FIELD, '../stop')),
+    'reads the stop from another file': withVolume('platform-identity', stopOf(STOP_FIELD, 'other')),
   },
   [`${VOLUMES_DIFFER}platform-state`]: {
     'keeps its state in a ConfigMap': withVolume('platform-state', { configMap: { name: 'mine' } }),

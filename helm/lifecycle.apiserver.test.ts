@@ -22,7 +22,7 @@ jest.setTimeout(300_000);
 const RELEASE = 'agent-compliance';
 /** Represents the caBundle that the webhook writes. */
 const CA_BUNDLE = Buffer.from('certificates').toString('base64');
-const DEFINITIONS = ['agentobservations', 'agentpolicies'].map(
+const DEFINITIONS = ['agentobservations', 'agentpolicies', 'agentstops'].map(
   (plural) => `customresourcedefinition.apiextensions.k8s.io/${plural}.platform.io`,
 );
 /** A generated key, which is kept. */

@@ -288,7 +288,7 @@ const PARTS = {
   beforeAll(async () => {
     cluster = await ApiCluster.start();
     await cluster.namespaces(RELEASE_NAMESPACE, 'platform-remote', 'platform-canary', 'team', 'legacy');
-    await cluster.define('agentobservations', 'agentpolicies');
+    await cluster.define('agentobservations', 'agentpolicies', 'agentstops');
     const objects = await render('webhook.excludedNamespaces={legacy}');
     await cluster.apply([
       ...objects.filter(({ kind }) => !WITHOUT.includes(kind)),

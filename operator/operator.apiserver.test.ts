@@ -88,7 +88,7 @@ const template = (agent: string, extra: object = {}) => ({
   beforeAll(async () => {
     cluster = await ApiCluster.start({ controllers: true, apiServerArgs: audit.args });
     ({ client } = cluster);
-    await cluster.define('agentobservations', 'agentpolicies');
+    await cluster.define('agentobservations', 'agentpolicies', 'agentstops');
   }, 300_000);
 
   afterAll(async () => {

@@ -64,6 +64,25 @@ const UNUSED: readonly Unused[] = [
     used: 'sometimes',
     why: 'writes the status of an AgentPolicy, if a suite has one',
   },
+  ...['delete platform.io/agentstops', 'patch platform.io/agentstops/status'].map(
+    (permission) =>
+      ({
+        permission: `operator ${permission}`,
+        used: 'sometimes',
+        why: 'writes the status of an AgentStop, and deletes an expired one, in operator/stops/stops.apiserver.test.ts',
+      }) as const,
+  ),
+  ...[
+    'create authorization.k8s.io/subjectaccessreviews',
+    ...['get', 'create', 'delete'].map((verb) => `${verb} platform.io/agentstops`),
+  ].map(
+    (permission) =>
+      ({
+        permission: `control-plane ${permission}`,
+        used: 'sometimes',
+        why: 'answers a person who signs on, or who stops an agent with the API, if a suite has one',
+      }) as const,
+  ),
   {
     permission:
       'webhook get admissionregistration.k8s.io/validatingadmissionpolicies agent-compliance-canary',

@@ -64,6 +64,7 @@ export const GRANTED: readonly { group: string; resources: readonly string[]; ve
   { group: 'events.k8s.io', resources: ['events'], verbs: ['list', 'watch', 'create', 'patch'] },
   { group: 'coordination.k8s.io', resources: ['leases'], verbs: ['get', 'update'] },
   { group: 'authentication.k8s.io', resources: ['tokenreviews'], verbs: ['create'] },
+  { group: 'authorization.k8s.io', resources: ['subjectaccessreviews'], verbs: ['create'] },
   {
     group: ADMISSION,
     resources: ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'],
@@ -77,9 +78,11 @@ export const GRANTED: readonly { group: string; resources: readonly string[]; ve
     verbs: ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete'],
   },
   { group: 'platform.io', resources: ['agentpolicies'], verbs: ['get', 'list', 'watch'] },
+  { group: 'platform.io', resources: ['agentstops'], verbs: ['get', 'list', 'watch', 'create', 'delete'] },
+  { group: 'platform.io', resources: ['agentobservations/proofs'], verbs: ['create', 'delete'] },
   {
     group: 'platform.io',
-    resources: ['agentobservations/status', 'agentpolicies/status'],
+    resources: ['agentobservations/status', 'agentpolicies/status', 'agentstops/status'],
     verbs: ['patch'],
   },
 ];

@@ -50,6 +50,14 @@ export const CHART_OPTIONS = {
         removeAfterDays: 0,
       },
       service: { type: 'LoadBalancer', annotations: { 'example.com/internal': 'true' } },
+      oidc: {
+        ...{ issuer: 'https://login.example.com/realms/x', clientId: 'agents', existingSecret: 'login' },
+        ...{ sessionSecretKey: 'sessions', previousSessionSecretKey: 'sessions.old', caKey: 'ca.crt' },
+        ...{ audiences: ['agents', 'ci'], keepGroups: ['agents-*', 'sre'], sessionHours: 8 },
+        publicUrl: 'https://agents.example.com',
+      },
+      readKey: { existingSecret: 'read' },
+      proofs: { approverMustNotBeAuthor: true },
     },
     adminKey: { generate: true },
     sidecar: {
@@ -80,6 +88,7 @@ export const CHART_OPTIONS = {
       metricsFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
       controlPlaneFrom: [{ ipBlock: { cidr: '192.0.2.0/24', except: ['192.0.2.1/32'] } }],
       database: { to: [{ ipBlock: { cidr: '192.0.2.10/32' } }], ports: [5433] },
+      identityProvider: { to: [{ ipBlock: { cidr: '192.0.2.11/32' } }], ports: [8443] },
       operatorEgress: [
         { to: [{ ipBlock: { cidr: '198.51.100.0/24' } }], ports: [{ port: 443, protocol: 'TCP' }] },
       ],

@@ -24,6 +24,8 @@ export const OPERATOR_PERMISSIONS = {
     { apiGroups: ['platform.io'], resources: ['agentpolicies'], verbs: ['list', 'watch'] },
     { apiGroups: ['platform.io'], resources: ['agentpolicies/status'], verbs: ['patch'] },
     { apiGroups: [''], resources: ['namespaces'], verbs: ['list', 'watch'] },
+    { apiGroups: ['platform.io'], resources: ['agentstops'], verbs: ['list', 'watch', 'delete'] },
+    { apiGroups: ['platform.io'], resources: ['agentstops/status'], verbs: ['patch'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch', 'create', 'patch'] },
   ],
   /** Only with WAKE_CONTROLLERS. */

@@ -55,7 +55,7 @@ export class OperatorRig {
     const cluster = await ApiCluster.start({ apiServerArgs: audit.args });
     const rig = new OperatorRig(cluster, processes, audit);
     try {
-      await cluster.define('agentobservations', 'agentpolicies');
+      await cluster.define('agentobservations', 'agentpolicies', 'agentstops');
       await cluster.namespaces(SYSTEM, ...namespaces);
       const lease = { metadata: { name: 'platform-operator' } };
       await rig.post(`/apis/coordination.k8s.io/v1/namespaces/${SYSTEM}/leases`, lease);

@@ -13,6 +13,7 @@ A check is (list <is invalid> "path of the value" "the problem and the fix"); al
 {{- include "ac.guardProblems" . -}}
 {{- include "ac.llmProblems" . -}}
 {{- include "ac.storeProblems" . -}}
+{{- include "ac.accessProblems" . -}}
 {{- end -}}
 
 {{/* One line for each failed check. */}}
