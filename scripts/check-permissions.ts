@@ -74,7 +74,7 @@ const UNUSED: readonly Unused[] = [
   ),
   ...[
     'create authorization.k8s.io/subjectaccessreviews',
-    ...['get', 'create', 'delete'].map((verb) => `${verb} platform.io/agentstops`),
+    ...['create', 'delete'].map((verb) => `${verb} platform.io/agentstops`),
   ].map(
     (permission) =>
       ({
