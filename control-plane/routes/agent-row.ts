@@ -4,6 +4,7 @@ import { compliantOf } from '../../core/observation/compliant-of.ts';
 import { conditionOf } from '../../core/observation/condition-of.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { usedToday } from '../../core/observation/tokens.ts';
+import { STOP_STATES } from '../../core/shapes/agent-stop.ts';
 import type { AgentRow } from '../../core/shapes/agent-row.ts';
 import type { AgentRecord } from '../stores/store.ts';
 
@@ -29,6 +30,7 @@ export function listItemOf(agent: AgentRecord): AgentRow {
     policyMode: status.policyMode ?? null,
     instances: status.instanceCount ?? 0,
     lastSeen: lastSeenOf(status),
+    stop: stopStateOf(status),
     stale: lastSeenOf(status) !== null && conditionOf(status, 'Reporting')?.status !== 'True',
   };
 }
@@ -47,6 +49,13 @@ function costOf(status: ObservationStatus): number | null {
     .at(-1);
   const cost = day === undefined ? 0 : usedToday(status, new Date(`${day}T00:00:00Z`)).costUsd;
   return cost === 0 ? null : cost;
+}
+
+/** null: the agent is not stopped. */
+function stopStateOf(status: ObservationStatus): AgentRow['stop'] {
+  if (status.stop === undefined) return null;
+  const reason = conditionOf(status, 'Stopped')?.reason;
+  return STOP_STATES.find((each) => each === reason) ?? 'Stopping';
 }
 
 function evidenceOf({ evidence }: ObservationStatus): AgentRow['evidence'] {

@@ -2,6 +2,7 @@ import { amount, count, dnsLabel, score } from './common.ts';
 import { evidenceSums } from './evidence.ts';
 import { flag, isoTime, matching, named, nullable, number, oneOf, optional } from './field.ts';
 import { list, object, partial, namedObject, type TypeOf } from './object.ts';
+import { STOP_STATES } from './agent-stop.ts';
 import { GRADES, PHASES, POLICY_MODES, RUNTIMES } from './values.ts';
 import { verdict } from './verdict.ts';
 export const row = {
@@ -41,6 +42,7 @@ export const row = {
   policyMode: nullable(oneOf('Policy mode of the worst instance.', POLICY_MODES)),
   instances: count('Number of instances.'),
   lastSeen: nullable(isoTime('The last heartbeat.')),
+  stop: nullable(oneOf('How far a stop of the agent got. null: it is not stopped.', STOP_STATES)),
   stale: flag('No instance reports: grade, score and evidence are those of `lastSeen`.'),
 };
 

@@ -13,6 +13,10 @@ const MAX_ID = 63 + 1 + 253;
 /** The stop that the annotation `platform.io/stop` of a pod causes has no AgentStop. */
 export const ANNOTATION_STOP = 'pod-annotation';
 
+/** Reasons of the condition `Stopped` of an agent that is stopped. */
+export const STOP_STATES = ['Stopping', 'IngressOnly', 'Stopped'] as const;
+export type StopState = (typeof STOP_STATES)[number];
+
 const specMembers = object(
   'The agents that are stopped, and the reason. Deleting the AgentStop ends the stop.',
   {

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { AgentRow } from '../../core/shapes/agent-row.ts';
+import type { StopState } from '../../core/shapes/agent-stop.ts';
 import { formatNumber, formatPercent, formatUsd, NO_VALUE, withLocalTimes } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { ConditionBadge } from '../parts/condition-badge.tsx';
@@ -18,6 +19,12 @@ export interface GridColumn {
   render: (agent: AgentRow, isActive: boolean) => ComponentChildren;
 }
 
+const STOP_TEXTS: Readonly<Record<StopState, string>> = {
+  Stopping: 'stopping',
+  IngressOnly: 'requests rejected',
+  Stopped: 'stopped',
+};
+
 /** The columns of the fleet. `styles/fleet.css` has their widths, and hides some in narrow windows. */
 export const COLUMNS: readonly GridColumn[] = [
   text('name', 'Agent', ({ namespace, agentName }, isActive) => (
@@ -30,8 +37,13 @@ export const COLUMNS: readonly GridColumn[] = [
       {agentName}
     </a>
   )),
-  text('compliant', 'Compliant', ({ compliant }) => (
+  text('compliant', 'Compliant', ({ compliant, stop }) => (
     <>
+      {stop !== null && (
+        <>
+          <span class="note-tag is-warn">{STOP_TEXTS[stop]}</span>{' '}
+        </>
+      )}
       <ConditionBadge {...compliant} /> <span class="muted">{withLocalTimes(compliant.message)}</span>
     </>
   )),

@@ -3,12 +3,12 @@ import { agentItem } from '../../testing/fleet/agent-item.ts';
 import { csvOf } from './csv.ts';
 
 const HEADER =
-  'namespace,agentName,agentId,grade,score,phase,tokens,costUsd,violations,failOpen,evidenceShown,evidenceDeclared,compliant,compliantReason,compliantMessage,lastSeen\r\n';
+  'namespace,agentName,agentId,grade,score,phase,tokens,costUsd,violations,failOpen,evidenceShown,evidenceDeclared,compliant,compliantReason,compliantMessage,lastSeen,stop\r\n';
 
 describe('the CSV', () => {
   test('has a header and one line for each agent', () => {
     expect(csvOf([agentItem()])).toBe(
-      `${HEADER}default,support,agt_1,A,95,Healthy,1000,0.5,0,0,8,10,True,Compliant,grade A,2026-11-23T12:00:00.000Z\r\n`,
+      `${HEADER}default,support,agt_1,A,95,Healthy,1000,0.5,0,0,8,10,True,Compliant,grade A,2026-11-23T12:00:00.000Z,\r\n`,
     );
     expect(csvOf([])).toBe(HEADER);
   });
@@ -26,7 +26,7 @@ describe('the CSV', () => {
       lastSeen: null,
       phase: 'Pending',
     });
-    expect(csvOf([agent])).toBe(`${HEADER}default,support,agt_1,,,Pending,,,,,,,Unknown,,,\r\n`);
+    expect(csvOf([agent])).toBe(`${HEADER}default,support,agt_1,,,Pending,,,,,,,Unknown,,,,\r\n`);
   });
 
   test.each([

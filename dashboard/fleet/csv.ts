@@ -20,6 +20,7 @@ const COLUMNS: readonly [name: string, value: (agent: AgentRow) => Cell][] = [
   ['compliantReason', (agent) => agent.compliant.reason],
   ['compliantMessage', (agent) => agent.compliant.message],
   ['lastSeen', (agent) => agent.lastSeen],
+  ['stop', (agent) => agent.stop],
 ];
 
 /** The agents as CSV (RFC 4180), with a header. */

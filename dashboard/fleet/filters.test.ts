@@ -19,6 +19,7 @@ describe('the address of the fleet', () => {
     ['phase=Healthy', { phases: ['Healthy'] }],
     ['namespace=shop', { namespace: 'shop' }],
     ['failing=1', { isFailingOnly: true }],
+    ['stopped=1', { isStoppedOnly: true }],
     ['sort=-score', { isDescending: true }],
     ['sort=lastSeen', { sort: 'lastSeen' }],
     ['group=namespace', { isGrouped: true }],
@@ -58,7 +59,7 @@ describe('the address of the fleet', () => {
 const FLEET: AgentRow[] = [
   agentItem({ agentName: 'support', namespace: 'shop', agentId: 'agt_77' }),
   agentItem({ agentName: 'search', namespace: 'shop', grade: 'F', score: 20, phase: 'Unhealthy' }),
-  agentItem({ agentName: 'support', namespace: 'lab', grade: 'B', phase: 'Degraded' }),
+  agentItem({ agentName: 'support', namespace: 'lab', grade: 'B', phase: 'Degraded', stop: 'IngressOnly' }),
   agentItem({
     agentName: 'new',
     namespace: 'lab',
@@ -81,6 +82,7 @@ describe('the filters', () => {
     ['phases', { phases: ['Pending', 'Degraded'] }, ['lab/support', 'lab/new']],
     ['a namespace', { namespace: 'lab' }, ['lab/support', 'lab/new']],
     ['failures', { isFailingOnly: true }, ['shop/search']],
+    ['stopped agents', { isStoppedOnly: true }, ['lab/support']],
     ['all conditions together', { search: 's', grades: ['A', 'F'], isFailingOnly: true }, ['shop/search']],
     ['nothing that exists', { search: 'none' }, []],
   ])('find %s', (_title, given, found) => {

@@ -13,6 +13,7 @@ export interface Filters {
   phases: readonly Phase[];
   namespace: string | null;
   isFailingOnly: boolean;
+  isStoppedOnly: boolean;
   sort: SortKey;
   isDescending: boolean;
   isGrouped: boolean;
@@ -25,6 +26,7 @@ export const DEFAULTS: Filters = {
   phases: [],
   namespace: null,
   isFailingOnly: false,
+  isStoppedOnly: false,
   sort: 'score',
   isDescending: false,
   isGrouped: false,
@@ -40,6 +42,7 @@ export function parseFilters(query: URLSearchParams): Filters {
     phases: listed(query.get('phase'), PHASES),
     namespace: query.get('namespace') === '' ? null : query.get('namespace'),
     isFailingOnly: query.get('failing') === '1',
+    isStoppedOnly: query.get('stopped') === '1',
     sort: key ?? DEFAULTS.sort,
     isDescending: key !== undefined && sort.startsWith('-'),
     isGrouped: query.get('group') === 'namespace',
@@ -59,6 +62,7 @@ export function queryOf(filters: Filters): URLSearchParams {
   if (filters.phases.length > 0) query.set('phase', filters.phases.join(','));
   if (filters.namespace !== null) query.set('namespace', filters.namespace);
   if (filters.isFailingOnly) query.set('failing', '1');
+  if (filters.isStoppedOnly) query.set('stopped', '1');
   const sort = `${filters.isDescending ? '-' : ''}${filters.sort}`;
   if (sort !== DEFAULTS.sort) query.set('sort', sort);
   if (filters.isGrouped) query.set('group', 'namespace');
@@ -93,6 +97,7 @@ export function matchesOf(agents: readonly AgentRow[], filters: Filters): Matche
     if (!isFound(agent, words)) continue;
     if (filters.namespace !== null && agent.namespace !== filters.namespace) continue;
     if (filters.isFailingOnly && !isFailing(agent)) continue;
+    if (filters.isStoppedOnly && agent.stop === null) continue;
     const hasGrade = filters.grades.length === 0 || filters.grades.some((each) => each === agent.grade);
     const hasPhase = filters.phases.length === 0 || filters.phases.includes(agent.phase);
     if (hasPhase && agent.grade !== null) matches.grades[agent.grade] += 1;

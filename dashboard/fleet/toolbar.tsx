@@ -21,6 +21,9 @@ export function Toolbar() {
       <Toggle isOn={current.isFailingOnly} change={(isFailingOnly) => setFilters({ isFailingOnly })}>
         Failures only
       </Toggle>
+      <Toggle isOn={current.isStoppedOnly} change={(isStoppedOnly) => setFilters({ isStoppedOnly })}>
+        Stopped only
+      </Toggle>
       <Toggle isOn={current.isGrouped} change={(isGrouped) => setFilters({ isGrouped })}>
         Group by namespace
       </Toggle>

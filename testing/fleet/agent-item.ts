@@ -20,6 +20,7 @@ export const agentItem = (given: Partial<AgentRow> = {}): AgentRow => ({
   policyMode: 'track',
   instances: 1,
   lastSeen: '2026-11-23T12:00:00.000Z',
+  stop: null,
   stale: false,
   ...given,
 });
