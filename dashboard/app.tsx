@@ -6,20 +6,22 @@ import { announce } from './parts/announce.ts';
 import { OrganisationPage } from './organisation/organisation-page.tsx';
 import { Button } from './parts/button.tsx';
 import { Empty } from './parts/empty.tsx';
+import { Loading } from './parts/loading.tsx';
 import { route, type Route } from './route.ts';
 import { RulesPage } from './rules/rules-page.tsx';
 import { session } from './session.ts';
 import { Disabled } from './shell/disabled.tsx';
 import { Header } from './shell/header.tsx';
-import { Announcer, OfflineBanner } from './shell/live-regions.tsx';
+import { Announcer, OfflineBanner, OverageBanner } from './shell/live-regions.tsx';
 import { SignIn } from './shell/sign-in.tsx';
+import { StopsPage } from './stops/stops-page.tsx';
 
 /** The dashboard: one page of the route, or the form for the key. */
 export function App() {
   const state = session.value;
   const isSignedIn = state.kind === 'signed-in';
   const page = isSignedIn ? keyOf(route.value) : state.kind;
-  usePageChange(page, isSignedIn ? titleOf(route.value) : 'Sign in');
+  usePageChange(page, isSignedIn || page === 'checking' ? titleOf(route.value) : 'Sign in');
   return (
     <>
       <a class="skip-link" href="#main" onClick={skipToMain}>
@@ -27,8 +29,10 @@ export function App() {
       </a>
       <Header isSignedIn={isSignedIn} />
       <OfflineBanner />
+      <OverageBanner />
       <main id="main" tabIndex={-1}>
         {isSignedIn && <Guarded key={page} />}
+        {state.kind === 'checking' && <Loading what="your session" />}
         {state.kind === 'signed-out' && <SignIn reason={state.reason} />}
         {state.kind === 'disabled' && <Disabled />}
       </main>
@@ -56,7 +60,10 @@ function Page({ route: current }: { route: Route }) {
   return <Other />;
 }
 
-const PAGES = { fleet: FleetPage, coverage: CoveragePage, organisation: OrganisationPage, unknown: NoPage };
+const PAGES = {
+  ...{ fleet: FleetPage, coverage: CoveragePage, unknown: NoPage },
+  ...{ organisation: OrganisationPage, stops: StopsPage },
+};
 
 function NoPage() {
   return (
@@ -76,7 +83,7 @@ function keyOf(current: Route): string {
 function titleOf(current: Route): string {
   const titles = {
     ...{ fleet: 'Fleet', coverage: 'Coverage', rules: 'Rules', unknown: 'Not found' },
-    organisation: 'Organisation rules',
+    ...{ organisation: 'Organisation rules', stops: 'Stops' },
   };
   return current.page === 'agent' ? `${current.name} in ${current.namespace}` : titles[current.page];
 }
@@ -86,6 +93,8 @@ function usePageChange(page: string, title: string): void {
   const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${title} · Agent Compliance`;
+    // The page that follows is the first one.
+    if (page === 'checking') return;
     if (isFirst.current) {
       isFirst.current = false;
       return;

@@ -1,29 +1,44 @@
+import type { Me } from '../core/shapes/actor.ts';
 import type { ApiErrorKind } from './api/api-error.ts';
 
+export type SignedOutReason = null | 'wrong-key' | 'expired-key' | 'expired-session';
+
 export type Session =
-  | { kind: 'signed-out'; reason: null | 'wrong-key' | 'expired-key' }
-  | { kind: 'signed-in' }
-  /** The server has no admin key. */
+  /** It is not known yet whether the browser has a session of the identity provider. */
+  | { kind: 'checking' }
+  | { kind: 'signed-out'; reason: SignedOutReason }
+  /** `me` null: the rights are not known yet. */
+  | { kind: 'signed-in'; me: Me | null }
+  /** The server has neither an admin key nor sign-on. */
   | { kind: 'disabled' };
 
-export type SessionEvent = 'accepted' | 'sign-out' | ApiErrorKind;
+/** A caller that the server accepted, or what went wrong. */
+export type SessionEvent = Me | 'sign-out' | ApiErrorKind;
 
-/** The session after a response. Errors that are not about the key do not change it. */
+/** The session after a response. Errors that are not about the credential do not change it. */
 export function nextSession(session: Session, event: SessionEvent): Session {
+  if (typeof event === 'object') return { kind: 'signed-in', me: event };
   switch (event) {
-    case 'accepted':
-      return { kind: 'signed-in' };
     case 'sign-out':
       return { kind: 'signed-out', reason: null };
     case 'disabled':
       return { kind: 'disabled' };
     case 'wrong-key':
     case 'no-key':
-      // A key that worked was changed on the server.
-      return { kind: 'signed-out', reason: session.kind === 'signed-in' ? 'expired-key' : 'wrong-key' };
-    default:
+      return { kind: 'signed-out', reason: reasonOf(session, event) };
+    case 'offline':
       return session;
+    default:
+      // The form works without an answer about the session.
+      return session.kind === 'checking' ? { kind: 'signed-out', reason: null } : session;
   }
+}
+
+function reasonOf(session: Session, event: 'wrong-key' | 'no-key'): SignedOutReason {
+  if (session.kind === 'signed-in')
+    // A key that worked was changed on the server.
+    return session.me?.method === 'session' ? 'expired-session' : 'expired-key';
+  return event === 'wrong-key' ? 'wrong-key' : null;
 }
 
 /** Keys are at least 16 characters of visible ASCII. A header cannot contain most other texts. */

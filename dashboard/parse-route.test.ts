@@ -11,6 +11,7 @@ describe('a route', () => {
     ['#/agents/a%2Fb/c%20d', { page: 'agent', namespace: 'a/b', name: 'c d', tab: null }],
     ['#/coverage', { page: 'coverage' }],
     ['#/organisation', { page: 'organisation' }],
+    ['#/stops', { page: 'stops' }],
     ['#/rules', { page: 'rules', id: null }],
     ['#/rules/SEC-01', { page: 'rules', id: 'SEC-01' }],
   ])('%s is read and written', (hash, route) => {
@@ -39,6 +40,7 @@ describe('a route', () => {
     '#/agents/default',
     '#/agents/a/b/c/d',
     '#/coverage/x',
+    '#/stops/x',
     '#/rules/a/b',
     '#/%E0%A4%A',
   ])('%s is unknown', (hash) => expect(parseRoute(hash)).toEqual({ page: 'unknown' }));

@@ -5,6 +5,7 @@ export type Route =
   | { page: 'coverage' }
   | { page: 'rules'; id: string | null }
   | { page: 'organisation' }
+  | { page: 'stops' }
   | { page: 'unknown' };
 
 /** The route of `location.hash`. */
@@ -17,7 +18,8 @@ export function parseRoute(hash: string): Route {
   if (page === undefined) return { page: 'fleet', query: new URLSearchParams(query.join('?')) };
   if (page === 'agents' && first !== undefined && second !== undefined)
     return { page: 'agent', namespace: first, name: second, tab: third ?? null };
-  if ((page === 'coverage' || page === 'organisation') && first === undefined) return { page };
+  if ((page === 'coverage' || page === 'organisation' || page === 'stops') && first === undefined)
+    return { page };
   if (page === 'rules' && second === undefined) return { page: 'rules', id: first ?? null };
   return { page: 'unknown' };
 }
@@ -31,6 +33,7 @@ export function hrefOf(route: Route): string {
       return `#/${['agents', route.namespace, route.name, ...present(route.tab)].map(encodeURIComponent).join('/')}`;
     case 'coverage':
     case 'organisation':
+    case 'stops':
       return `#/${route.page}`;
     case 'rules':
       return `#/${['rules', ...present(route.id)].map(encodeURIComponent).join('/')}`;

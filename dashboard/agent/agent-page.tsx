@@ -1,4 +1,5 @@
-import type { ComponentType } from 'preact';
+import type { ComponentChildren, ComponentType } from 'preact';
+import { useState } from 'preact/hooks';
 import { useResource } from '../api/resource.ts';
 import { withLocalTimes } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
@@ -10,6 +11,9 @@ import { PhaseBadge } from '../parts/phase-badge.tsx';
 import { Tabs } from '../parts/tabs.tsx';
 import { useChange } from '../parts/use-change.ts';
 import { hrefOf, type Route } from '../route.ts';
+import { me } from '../session.ts';
+import { StopAgent, StopBanner, type PendingStop } from '../stops/stop-banner.tsx';
+import { stateOf } from '../stops/stop-text.ts';
 import { agentPath } from './agent-path.ts';
 import { ChecksTab } from './checks-tab.tsx';
 import { DeleteAgent } from './delete-agent.tsx';
@@ -49,6 +53,13 @@ export function AgentPage({ route }: { route: AgentRoute }) {
   useChange(resource.data && stateText(resource.data), (before) => {
     if (before !== null && resource.data !== null) announce(stateText(resource.data));
   });
+  // What the reader has just requested, until the status of the agent shows it.
+  const [pending, setPending] = useState<PendingStop>(null);
+  useChange(resource.data?.status.stop?.id, () => setPending(null));
+  const request = (change: PendingStop): void => {
+    setPending(change);
+    resource.reload();
+  };
   const current = TABS.find(({ id }) => id === route.tab) ?? TABS[0];
   const tabs = TABS.map(({ id, title }) => ({
     ...{ id, title },
@@ -58,7 +69,14 @@ export function AgentPage({ route }: { route: AgentRoute }) {
   if (resource.error?.kind === 'not-found') return <Gone {...{ namespace, name }} />;
   return (
     <div class="detail-page">
-      <Heading route={route} detail={resource.data} />
+      <Heading route={route} detail={resource.data}>
+        {resource.data !== null && pending === null && (
+          <StopAgent detail={resource.data} onStopped={request} />
+        )}
+      </Heading>
+      {resource.data !== null && (
+        <StopBanner detail={resource.data} pending={pending} onResumed={() => request('resume')} />
+      )}
       <Compliant route={route} detail={resource.data} />
       <Tabs label={`Parts of ${name}`} tabs={tabs} current={current?.id ?? 'overview'} />
       <Loaded resource={resource} what={`data of ${name}`}>
@@ -68,11 +86,24 @@ export function AgentPage({ route }: { route: AgentRoute }) {
   );
 }
 
-function stateText({ agentName, status: { grade, phase } }: AgentDetail): string {
-  return `${agentName}: ${grade === undefined ? 'no grade' : `grade ${grade}`}, ${phase}`;
+function stateText({ agentName, status }: AgentDetail): string {
+  const { grade, phase } = status;
+  return [
+    `${agentName}: ${grade === undefined ? 'no grade' : `grade ${grade}`}`,
+    phase,
+    stateOf(status) ?? [],
+  ]
+    .flat()
+    .join(', ');
 }
 
-function Heading({ route: { namespace, name }, detail }: { route: AgentRoute; detail: AgentDetail | null }) {
+interface HeadingProps {
+  route: AgentRoute;
+  detail: AgentDetail | null;
+  children: ComponentChildren;
+}
+
+function Heading({ route: { namespace, name }, detail, children }: HeadingProps) {
   return (
     <header class="agent-heading wrap">
       <div>
@@ -91,7 +122,10 @@ function Heading({ route: { namespace, name }, detail }: { route: AgentRoute; de
           </span>
         </p>
       )}
-      {detail?.source === 'remote' && <DeleteAgent namespace={namespace} agentName={name} />}
+      {children}
+      {detail?.source === 'remote' && me.value?.can.admin === true && (
+        <DeleteAgent namespace={namespace} agentName={name} />
+      )}
     </header>
   );
 }
@@ -101,6 +135,7 @@ const NEXT_STEPS: Readonly<Record<string, [tab: string, step: string]>> = {
   Compliant: ['evidence', 'see its evidence'],
   NotAllowed: ['overview', 'see the organisation rules below'],
   PolicyDenied: ['policy', 'see what the policy denied'],
+  Stopped: ['overview', 'see the stop above'],
   NotShown: ['evidence', 'see what has no evidence'],
   NotReporting: ['instances', 'see which instances report'],
 };

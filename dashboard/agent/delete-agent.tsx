@@ -55,7 +55,7 @@ function ConfirmDeletion({ agent, onCancel }: { agent: AgentName; onCancel(): vo
         error={isWrong ? `must be ${agent.agentName}` : null}
         onInput={setEntered}
       />
-      {error !== null && <Failure error={error} retry={confirm} />}
+      {error !== null && <Failure error={error} retry={confirm} namespace={agent.namespace} />}
       <p class="form-actions wrap">
         <Button onClick={onCancel}>Cancel</Button>
         <Button kind="danger" type="submit" isDisabled={isSending}>

@@ -100,7 +100,8 @@ function useProof({ agent, onStored }: ProofFormProps) {
       onStored();
     } catch (failure) {
       if (!(failure instanceof ApiError)) throw failure;
-      setErrors(errorsOfResponse(failure));
+      const where = `You may not submit proofs in namespace ${agent.namespace}`;
+      setErrors(failure.kind === 'forbidden' ? { form: where } : errorsOfResponse(failure));
     } finally {
       setSending(false);
     }

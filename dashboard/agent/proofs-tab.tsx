@@ -9,11 +9,13 @@ import { announce } from '../parts/announce.ts';
 import { Button } from '../parts/button.tsx';
 import { Card } from '../parts/card.tsx';
 import { now } from '../parts/clock.ts';
-import { DataTable } from '../parts/data-table.tsx';
+import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { useSending } from '../parts/use-sending.ts';
 import { agentPath } from './agent-path.ts';
+import { may } from '../permissions.ts';
+import { me } from '../session.ts';
 import { RuleLink } from './links.tsx';
 import { ProofForm } from './proof-form.tsx';
 import type { TabProps } from './types.ts';
@@ -21,6 +23,7 @@ import type { TabProps } from './types.ts';
 /** The proof records of the agent, to submit and to withdraw. */
 export function ProofsTab({ detail, reload }: TabProps) {
   const [withdrawn, setWithdrawn] = useState<string | null>(null);
+  const mayProve = may(me.value, 'prove', detail.namespace);
   return (
     <>
       <Card title="Proofs">
@@ -28,11 +31,13 @@ export function ProofsTab({ detail, reload }: TabProps) {
           A proof is the result of a test outside the agent. Proofs of origin <q>local</q> were written where
           the agent itself can write, and do not count for the condition Compliant.
         </p>
-        <ProofTable proofs={detail.status.proofs ?? []} onWithdraw={setWithdrawn} />
+        <ProofTable proofs={detail.status.proofs ?? []} onWithdraw={mayProve ? setWithdrawn : null} />
       </Card>
-      <Card title="Submit a proof">
-        <ProofForm agent={detail} onStored={reload} />
-      </Card>
+      {mayProve && (
+        <Card title="Submit a proof">
+          <ProofForm agent={detail} onStored={reload} />
+        </Card>
+      )}
       <Dialog
         title={`Withdraw the proof of ${withdrawn ?? ''}`}
         open={withdrawn !== null}
@@ -55,7 +60,8 @@ export function ProofsTab({ detail, reload }: TabProps) {
 
 interface ProofTableProps {
   proofs: readonly ProofRecord[];
-  onWithdraw(ruleId: string): void;
+  /** null: the reader may not withdraw proofs. */
+  onWithdraw: ((ruleId: string) => void) | null;
 }
 
 function ProofTable({ proofs, onWithdraw }: ProofTableProps) {
@@ -72,18 +78,20 @@ function ProofTable({ proofs, onWithdraw }: ProofTableProps) {
         { title: 'Method', render: ({ method }) => method },
         { title: 'Verified', render: ({ verifiedAt }) => <Ago time={verifiedAt} /> },
         { title: 'Expires', render: (proof) => <Expiry proof={proof} /> },
-        {
-          title: 'Action',
-          render: ({ ruleId }) => (
-            <Button kind="danger" label={`Withdraw proof of ${ruleId}`} onClick={() => onWithdraw(ruleId)}>
-              Withdraw
-            </Button>
-          ),
-        },
+        ...(onWithdraw === null ? [] : [withdrawColumn(onWithdraw)]),
       ]}
     />
   );
 }
+
+const withdrawColumn = (onWithdraw: (ruleId: string) => void): Column<ProofRecord> => ({
+  title: 'Action',
+  render: ({ ruleId }) => (
+    <Button kind="danger" label={`Withdraw proof of ${ruleId}`} onClick={() => onWithdraw(ruleId)}>
+      Withdraw
+    </Button>
+  ),
+});
 
 function Expiry({ proof }: { proof: ProofRecord }) {
   if (proof.expiresAt === undefined) return <span>never</span>;
@@ -104,7 +112,7 @@ function Withdraw({ agent, ruleId, onEnd }: { agent: AgentName; ruleId: string; 
   return (
     <>
       <p>The proof stops counting with the next heartbeat of the agent. It can be submitted again.</p>
-      {error !== null && <Failure error={error} retry={send} />}
+      {error !== null && <Failure error={error} retry={send} namespace={agent.namespace} />}
       <p class="form-actions wrap">
         <Button onClick={onEnd}>Cancel</Button>
         <Button kind="danger" isDisabled={isSending} onClick={send}>

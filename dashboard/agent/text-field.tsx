@@ -42,7 +42,7 @@ export function TextField(props: TextFieldProps) {
         input
       ) : (
         <select {...common} onChange={(event) => onInput(event.currentTarget.value)}>
-          <option value="">Select…</option>
+          {value === '' && <option value="">Select…</option>}
           {options.map((option) => (
             <option key={option.value} value={option.value}>
               {option.label}

@@ -3,6 +3,8 @@ import type { FieldError } from '../../core/untrusted/fields.ts';
 export type ApiErrorKind =
   | 'wrong-key'
   | 'no-key'
+  /** The caller is known and lacks a right. */
+  | 'forbidden'
   /** The server has no admin key. */
   | 'disabled'
   | 'not-found'
@@ -22,20 +24,27 @@ export class ApiError extends Error {
   readonly detail: string;
   /** The invalid members of the request. */
   readonly errors: readonly FieldError[];
+  /** Path where the sign-in at the identity provider begins; null: there is none, or the error is not about it. */
+  readonly signIn: string | null;
 
-  constructor(kind: ApiErrorKind, detail: string, errors: readonly FieldError[] = [], cause?: unknown) {
-    super(detail, { cause });
+  constructor(
+    kind: ApiErrorKind,
+    detail: string,
+    options: { errors?: readonly FieldError[]; signIn?: string | null; cause?: unknown } = {},
+  ) {
+    super(detail, { cause: options.cause });
     this.name = 'ApiError';
     this.kind = kind;
     this.detail = detail;
-    this.errors = errors;
+    this.errors = options.errors ?? [];
+    this.signIn = options.signIn ?? null;
   }
 }
 
 const KINDS: Readonly<Record<number, ApiErrorKind>> = {
   400: 'invalid',
   401: 'no-key',
-  403: 'wrong-key',
+  403: 'forbidden',
   404: 'not-found',
   409: 'conflict',
   413: 'invalid',
@@ -51,7 +60,15 @@ export function errorOf(status: number, body: string): ApiError {
   const detail =
     typeof problem['detail'] === 'string' ? problem['detail'] : `the server returned status ${status}`;
   const errors = Array.isArray(problem['errors']) ? problem['errors'].filter(isFieldError) : [];
-  return new ApiError(isDisabled(status, detail) ? 'disabled' : (KINDS[status] ?? 'server'), detail, errors);
+  const signIn = typeof problem['signIn'] === 'string' ? problem['signIn'] : null;
+  return new ApiError(kindOf(status, detail), detail, { errors, signIn });
+}
+
+function kindOf(status: number, detail: string): ApiErrorKind {
+  if (isDisabled(status, detail)) return 'disabled';
+  // Every other 403 is about a right, and the credential stays valid.
+  if (status === 403 && detail.includes('X-Admin-Key is wrong')) return 'wrong-key';
+  return KINDS[status] ?? 'server';
 }
 
 /** Other reasons for a 503 pass with time: this one needs the variable, which the server names. */

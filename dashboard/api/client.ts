@@ -1,4 +1,4 @@
-import { adminKey, reportRefusal } from '../session.ts';
+import { currentKey, reportRefusal } from '../session.ts';
 import { ApiError } from './api-error.ts';
 import { nextOf } from './link.ts';
 import { open, request, type Reply } from './request.ts';
@@ -29,9 +29,9 @@ export async function getPage<T>(path: string, signal?: AbortSignal): Promise<Pa
   };
 }
 
-/** Sends JSON. */
-export async function post(path: string, body: unknown): Promise<void> {
-  await send('POST', path, { body });
+/** Sends JSON, and reads the JSON of the response. */
+export async function post<T>(path: string, body: unknown): Promise<T> {
+  return JSON.parse((await send('POST', path, { body })).text) as T;
 }
 
 export async function remove(path: string): Promise<void> {
@@ -51,9 +51,9 @@ const send = (
   options: { body?: unknown; signal?: AbortSignal | undefined },
 ): Promise<Reply> => withKey((key) => request(method, path, { key, ...options }));
 
-/** A refused key ends the session. */
+/** A refused credential ends the session. */
 async function withKey<T>(work: (key: string | null) => Promise<T>): Promise<T> {
-  const key = adminKey();
+  const key = currentKey();
   try {
     return await work(key);
   } catch (error) {

@@ -4,7 +4,7 @@ import { reportReachable } from './reachable.ts';
 const TIMEOUT_MS = 30_000;
 
 export interface RequestOptions {
-  /** null: without a key. */
+  /** null: without a key; the browser sends the cookie of a session by itself. */
   key: string | null;
   body?: unknown;
   signal?: AbortSignal | undefined;
@@ -57,6 +57,6 @@ async function connected<T>(work: Promise<T>, signal: AbortSignal | undefined): 
     const detail = isTimeout
       ? 'the control plane did not respond in time'
       : 'the control plane is not reachable';
-    throw new ApiError('offline', detail, [], error);
+    throw new ApiError('offline', detail, { cause: error });
   }
 }

@@ -1,5 +1,7 @@
 import { CodeBlock } from '../parts/code-block.tsx';
 import { Empty } from '../parts/empty.tsx';
+import { mayReadSome } from '../permissions.ts';
+import { me } from '../session.ts';
 
 const INJECT = [
   'kubectl create configmap my-agent-manifest --from-file=agent.yaml',
@@ -8,6 +10,15 @@ const INJECT = [
 
 /** The control plane has no agents yet: how to add the first one. */
 export function EmptyFleet() {
+  if (!mayReadSome(me.value))
+    return (
+      <Empty title="You may not read the agents of any namespace">
+        <p>
+          Ask for a role in the namespaces of your agents. In a cluster, the right is{' '}
+          <code>list agentobservations.platform.io</code>.
+        </p>
+      </Empty>
+    );
   const register = `platform register agent.yaml --url ${location.origin}`;
   return (
     <Empty title="No agents yet">

@@ -6,6 +6,7 @@ import { Chart } from '../chart/chart.tsx';
 import { formatUsd } from '../format.ts';
 import { Failure } from '../parts/failure.tsx';
 import { Loading } from '../parts/loading.tsx';
+import { me } from '../session.ts';
 import { filters } from './view.ts';
 
 const REFRESH_MS = 5 * 60_000;
@@ -24,7 +25,15 @@ export function FleetHistory() {
       <summary>
         <h2>Last 24 hours{namespace === null ? '' : ` in ${namespace}`}</h2>
       </summary>
-      {isOpen && <Charts namespace={namespace} />}
+      {isOpen &&
+        (namespace === null && me.value !== null && me.value.can.read !== '*' ? (
+          <p class="muted">
+            Select a namespace to see its charts. The charts of all agents need the right to read every
+            namespace.
+          </p>
+        ) : (
+          <Charts namespace={namespace} />
+        ))}
     </details>
   );
 }

@@ -2,8 +2,9 @@ import type { ApiError, ApiErrorKind } from '../api/api-error.ts';
 import { Button } from './button.tsx';
 
 const TITLES: Readonly<Record<ApiErrorKind, string>> = {
-  'wrong-key': 'The admin key is wrong',
-  'no-key': 'The admin key is missing',
+  'wrong-key': 'The key is wrong',
+  'no-key': 'You are not signed in',
+  forbidden: 'You may not do this',
   disabled: 'The control plane has no admin key',
   'not-found': 'Not found',
   conflict: 'The request conflicts with the current state',
@@ -14,13 +15,23 @@ const TITLES: Readonly<Record<ApiErrorKind, string>> = {
   server: 'The control plane reported an error',
 };
 
+export interface FailureProps {
+  error: ApiError;
+  retry: () => void;
+  /** The namespace that the request changes. */
+  namespace?: string | undefined;
+}
+
 /** A request that failed, with the reason that the server gives. */
-export function Failure({ error, retry }: { error: ApiError; retry: () => void }) {
+export function Failure({ error, retry, namespace }: FailureProps) {
   // What a store cannot do is not a failure, and another attempt cannot change it.
   const isFailure = error.kind !== 'not-supported';
   return (
     <div class={isFailure ? 'notice notice-error' : 'notice'} role={isFailure ? 'alert' : 'note'}>
-      <p class="notice-title">{TITLES[error.kind]}</p>
+      <p class="notice-title">
+        {TITLES[error.kind]}
+        {error.kind === 'forbidden' && namespace !== undefined && ` in namespace ${namespace}`}
+      </p>
       <p class="sentence">{error.detail}.</p>
       {error.errors.length > 0 && (
         <ul>

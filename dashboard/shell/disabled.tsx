@@ -1,7 +1,7 @@
 import { Button } from '../parts/button.tsx';
-import { signOut } from '../session.ts';
+import { retrySignIn } from '../session.ts';
 
-/** The server has no admin key, so that no key can be right. */
+/** The server has neither an admin key nor sign-on, so that no sign-in is possible. */
 export function Disabled() {
   return (
     <div class="sign-in">
@@ -19,7 +19,7 @@ export function Disabled() {
           Elsewhere, start the control plane with <code>PLATFORM_ADMIN_KEY</code>, at least 16 characters.
         </li>
       </ul>
-      <Button kind="primary" onClick={signOut}>
+      <Button kind="primary" onClick={retrySignIn}>
         Enter a key
       </Button>
     </div>

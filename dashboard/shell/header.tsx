@@ -1,9 +1,11 @@
 import { useRef } from 'preact/hooks';
 import { Button } from '../parts/button.tsx';
+import { useSending } from '../parts/use-sending.ts';
 import { hrefOf, route, type Route } from '../route.ts';
-import { signOut } from '../session.ts';
+import { nameOf } from '../permissions.ts';
+import { me, signOut } from '../session.ts';
 
-/** Name of the product, navigation and sign-out. */
+/** Name of the product, navigation, and who is signed in. */
 export function Header({ isSignedIn }: { isSignedIn: boolean }) {
   return (
     <header class="shell-header">
@@ -17,10 +19,33 @@ export function Header({ isSignedIn }: { isSignedIn: boolean }) {
       {isSignedIn && (
         <>
           <Navigation />
-          <Button onClick={signOut}>Sign out</Button>
+          <Caller />
         </>
       )}
     </header>
+  );
+}
+
+/** Who is signed in, and the way out. */
+function Caller() {
+  const caller = me.value;
+  const { error, isSending, send } = useSending(signOut);
+  return (
+    <div class="caller">
+      {caller !== null && (
+        <span class={caller.sub === undefined ? 'note-tag' : 'caller-name'} title={caller.sub}>
+          {nameOf(caller)}
+        </span>
+      )}
+      {error !== null && (
+        <span class="field-error" role="alert">
+          Not signed out: {error.detail}
+        </span>
+      )}
+      <Button isDisabled={isSending} onClick={send}>
+        Sign out
+      </Button>
+    </div>
   );
 }
 
@@ -34,6 +59,7 @@ function Navigation() {
     { page: 'coverage', href: '#/coverage', title: 'Coverage' },
     { page: 'rules', href: '#/rules', title: 'Rules' },
     { page: 'organisation', href: '#/organisation', title: 'Organisation' },
+    { page: 'stops', href: '#/stops', title: 'Stops' },
   ];
   return (
     <nav class="shell-nav" aria-label="Main">

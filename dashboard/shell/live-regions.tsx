@@ -1,5 +1,6 @@
 import { reachable } from '../api/reachable.ts';
 import { announcement } from '../parts/announce.ts';
+import { me } from '../session.ts';
 
 /** Reads the texts of `announce` to screen readers. */
 export function Announcer() {
@@ -22,5 +23,15 @@ export function OfflineBanner() {
         </p>
       )}
     </div>
+  );
+}
+
+/** Without groups the caller has no role, which looks like an empty installation. */
+export function OverageBanner() {
+  if (me.value?.overage !== true) return null;
+  return (
+    <p class="banner" role="status">
+      Your identity provider sent too many groups; ask for groups assigned to the application.
+    </p>
   );
 }

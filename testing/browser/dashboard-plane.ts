@@ -17,7 +17,7 @@ import { sendProblem } from '../../runtime/http-app.ts';
 import { listen, type Listener } from '../../runtime/http-listener.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import type { Problem } from '../../runtime/problem.ts';
+import { Problem } from '../../runtime/problem.ts';
 import { FLEET, heartbeatOf, HOURS, type ExampleAgent } from './fleet-data.ts';
 
 export const ADMIN_KEY = 'admin-key-of-a-test';
@@ -41,6 +41,13 @@ export interface PlaneOptions {
   hasHistory?: boolean;
   /** The rules of the organisation; default: none. */
   organisation?: Organisation;
+}
+
+/** A response that replaces the one of the control plane, such as the caller that another sign-in would have. */
+export interface Reply {
+  status: number;
+  headers?: Record<string, string>;
+  body?: unknown;
 }
 
 interface PlaneParts {
@@ -69,10 +76,10 @@ export class DashboardPlane {
   readonly url: string;
   readonly store: Store;
   /**
-   * Called for each request: null lets the control plane respond; a promise delays the request, and its Problem is the response
-   * instead.
+   * Called for each request: null lets the control plane respond; a promise delays the request, and its Problem or Reply is the
+   * response instead.
    */
-  intercept: (request: IncomingMessage) => Promise<Problem | null> | null = () => null;
+  intercept: (request: IncomingMessage) => Promise<Problem | Reply | null> | null = () => null;
   readonly #listener: Listener;
   readonly #directory: string;
   readonly #setNow: (date: Date) => void;
@@ -132,9 +139,10 @@ export class DashboardPlane {
         const intercepted = plane?.intercept(request) ?? null;
         if (intercepted === null) app(request, response);
         else
-          void intercepted.then((problem) => {
-            if (problem === null) app(request, response);
-            else sendProblem(response, problem);
+          void intercepted.then((given) => {
+            if (given === null) app(request, response);
+            else if (given instanceof Problem) sendProblem(response, given);
+            else response.writeHead(given.status, given.headers).end(JSON.stringify(given.body));
           });
       },
     });

@@ -24,6 +24,9 @@ const { formatTime } = formatsFor('en-GB', 'UTC');
 /** High, so that all rows of the example fleet are in the window. */
 const TALL = { width: 1280, height: 1800 };
 
+/** Without a key, the dashboard asks whether the cookie of a session signs in. */
+const NO_SESSION = /status of 401/;
+
 const suite = whyNoBrowser() ? describe.skip : describe;
 
 async function otherPlane(options?: PlaneOptions): Promise<DashboardPlane> {
@@ -107,8 +110,8 @@ suite('the dashboard', () => {
       );
 
     test('needs the key once per tab, which stores nothing else', async () => {
-      const { page } = await browser.visit({ url: plane.url, now: NOW });
-      await page.getByLabel('Admin key', { exact: true }).fill(ADMIN_KEY);
+      const { page } = await browser.visit({ url: plane.url, now: NOW, expected: [NO_SESSION] });
+      await page.getByLabel('Admin key or read key').fill(ADMIN_KEY);
       expect(await storage(page)).toEqual({ session: [], local: 0, cookies: '' });
       await page.keyboard.press('Enter');
       await heading(page, 'Fleet').waitFor();
@@ -121,12 +124,15 @@ suite('the dashboard', () => {
     });
 
     test('with a wrong key says so and stores nothing', async () => {
-      const { page } = await browser.visit({ url: plane.url, expected: [/status of 403/] });
-      await page.getByLabel('Admin key', { exact: true }).fill('not-the-admin-key');
+      const { page } = await browser.visit({
+        url: plane.url,
+        expected: [NO_SESSION, /status of 403/],
+      });
+      await page.getByLabel('Admin key or read key').fill('not-the-admin-key');
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByText('This admin key is wrong.').waitFor();
+      await page.getByText('This key is wrong.').waitFor();
       expect(await storage(page)).toEqual({ session: [], local: 0, cookies: '' });
-      expect(await page.getByLabel('Admin key', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+      expect(await page.getByLabel('Admin key or read key').getAttribute('aria-invalid')).toBe('true');
     });
 
     test('is needed again when the key of the control plane has changed', async () => {
@@ -135,7 +141,7 @@ suite('the dashboard', () => {
       await page.getByText('No agents yet').waitFor();
       own.intercept = () => Promise.resolve(new Problem(403, 'X-Admin-Key is wrong'));
       await page.getByRole('link', { name: 'Coverage' }).click();
-      await page.getByText('The admin key of the control plane has changed.').waitFor();
+      await page.getByText('The key of the control plane has changed.').waitFor();
       expect(await storage(page)).toEqual({ session: [], local: 0, cookies: '' });
     });
 

@@ -110,12 +110,19 @@ const SCREENS: readonly Screen[] = [
     open: (page) => page.getByRole('button', { name: 'Delete agent' }).click(),
   },
   {
+    name: 'the dialog that stops an agent',
+    hash: AGENT,
+    text: 'Not stopped:',
+    open: (page) => page.getByRole('button', { name: 'Stop…' }).click(),
+  },
+  {
     name: 'an agent without a report',
     hash: '#/agents/platform-remote/new-agent',
     text: 'There is no score yet.',
   },
   { name: 'the coverage', hash: '#/coverage', text: 'research/summarizer' },
   { name: 'the organisation without rules', hash: '#/organisation', text: 'No organisation rules yet' },
+  { name: 'the stops without a stop', hash: '#/stops', text: 'No agent is stopped' },
   { name: 'the rules', hash: '#/rules', text: 'EVAL-01' },
   { name: 'a rule', hash: '#/rules/MEM-03', text: 'Migration to the new vector store.' },
   { name: 'an unknown address', hash: '#/nothing', text: 'There is no page at this address' },
@@ -164,12 +171,15 @@ const CUT_HEADINGS = `[...document.querySelectorAll(
     afterEach(() => browser.endTest());
 
     test('signing in is accessible', async () => {
-      const { page } = await browser.visit({ url: plane.url, expected: [/status of 403/] });
+      const { page } = await browser.visit({
+        url: plane.url,
+        expected: [/status of 401/, /status of 403/],
+      });
       await shown(page, 'Where the key comes from');
       await expectAccessible(page);
-      await page.getByLabel('Admin key', { exact: true }).fill('not-the-admin-key');
+      await page.getByLabel('Admin key or read key').fill('not-the-admin-key');
       await page.keyboard.press('Enter');
-      await shown(page, 'This admin key is wrong.');
+      await shown(page, 'This key is wrong.');
       await expectAccessible(page);
     });
 
