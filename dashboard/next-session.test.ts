@@ -27,6 +27,7 @@ describe('the session', () => {
     ['a failed connection keeps checking', CHECKING, 'offline', CHECKING],
     ['a control plane without sign-on and key is disabled', CHECKING, 'disabled', DISABLED],
     ['a session ends', IN_SESSION, 'no-key', ENDED],
+    ['a later request of a session that ended keeps the reason', ENDED, 'no-key', ENDED],
     ['a stored key that is wrong has expired', EARLY, 'wrong-key', EXPIRED],
     ['a missing right keeps the session', IN_SESSION, 'forbidden', IN_SESSION],
     ['a missing right keeps the key', IN, 'forbidden', IN],

@@ -23,9 +23,11 @@ export function nextSession(session: Session, event: SessionEvent): Session {
       return { kind: 'signed-out', reason: null };
     case 'disabled':
       return { kind: 'disabled' };
-    case 'wrong-key':
     case 'no-key':
-      return { kind: 'signed-out', reason: reasonOf(session, event) };
+      // Requests that were under way when a session ended fail after its end.
+      return session.kind === 'signed-out' ? session : { kind: 'signed-out', reason: reasonOf(session) };
+    case 'wrong-key':
+      return { kind: 'signed-out', reason: reasonOf(session) ?? 'wrong-key' };
     case 'offline':
       return session;
     default:
@@ -34,11 +36,10 @@ export function nextSession(session: Session, event: SessionEvent): Session {
   }
 }
 
-function reasonOf(session: Session, event: 'wrong-key' | 'no-key'): SignedOutReason {
-  if (session.kind === 'signed-in')
-    // A key that worked was changed on the server.
-    return session.me?.method === 'session' ? 'expired-session' : 'expired-key';
-  return event === 'wrong-key' ? 'wrong-key' : null;
+/** Why a credential that worked is refused: a key was changed on the server. null: there was no credential. */
+function reasonOf(session: Session): SignedOutReason {
+  if (session.kind !== 'signed-in') return null;
+  return session.me?.method === 'session' ? 'expired-session' : 'expired-key';
 }
 
 /** Keys are at least 16 characters of visible ASCII. A header cannot contain most other texts. */

@@ -74,6 +74,13 @@ export function reportRefusal(error: ApiError, usedKey: string | null): void {
   settle(error.kind);
 }
 
+/** Without a key: the control plane says where the sign-in is, or the browser has a session. */
+async function findSignOn(): Promise<void> {
+  const found = await callerOf(null);
+  if (found instanceof ApiError) signInPath.value = found.signIn;
+  else if (key === null) settle(found);
+}
+
 async function loadMe(): Promise<void> {
   const used = key;
   const found = await callerOf(used);
@@ -104,8 +111,10 @@ async function adminOfEarlierVersion(used: string): Promise<Me | ApiError> {
 function settle(event: SessionEvent): void {
   const next = nextSession(state.value, event);
   if (next === state.value) return;
+  const hadKey = key !== null;
   if (next.kind !== 'signed-in') store(null);
   state.value = next;
+  if (hadKey && next.kind === 'signed-out') void findSignOn();
 }
 
 function store(value: string | null): void {

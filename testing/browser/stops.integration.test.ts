@@ -236,6 +236,17 @@ const dialog = (page: Page) => page.getByRole('dialog');
     });
   });
 
+  test('signing out with a key leads to the sign-in at the identity provider too', async () => {
+    const { page } = await visit('#/stops', { expected: [/status of 401/] });
+    await page.getByText('admin key', { exact: true }).waitFor();
+    plane.intercept = ({ url, headers }) =>
+      url === '/api/v1/me' && headers['x-admin-key'] === undefined
+        ? Promise.resolve(new Problem(401, 'sign in', { extra: { signIn: '/auth/login' } }))
+        : null;
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('link', { name: 'Sign in with your identity provider' }).waitFor();
+  });
+
   test('the sign-in has no link without an identity provider, and a key shows its kind', async () => {
     const { page } = await browser.visit({ url: plane.url, now: NOW, expected: [/status of 401/] });
     await page.getByLabel('Admin key or read key').fill(ADMIN_KEY);
