@@ -173,6 +173,7 @@ const REMOTE = 'platform-remote';
         policyMode: null,
         instances: 1,
         lastSeen: status!.lastChecked,
+        stop: null,
         stale: false,
       },
     ]);

@@ -421,6 +421,7 @@ describe('a heartbeat', () => {
         policyMode: null,
         instances: 1,
         lastSeen: '2026-03-01T10:00:00.000Z',
+        stop: null,
         stale: false,
       },
     ]);
