@@ -11,6 +11,7 @@ import {
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../../examples/demo/free-ports.ts';
+import { until } from '../../testing/time/until.ts';
 import { ManualClock } from '../../testing/time/manual-clock.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import type { KeyPair } from '../../runtime/http-listener.ts';
@@ -443,4 +444,47 @@ test('tunnels are cut at the end of the grace period', async () => {
   grace.wake();
   await closed;
   await ended;
+});
+
+describe('a stop', () => {
+  const STOP = { id: 'a/b', reason: 'leak of order data', since: '2026-11-23T11:00:00Z', until: null };
+
+  /** Also after a reset. */
+  const closeOf = (socket: Socket): Promise<void> =>
+    new Promise((resolve) => socket.once('close', () => resolve()));
+
+  test('cuts open tunnels and connections that are being made', async () => {
+    const ends: Promise<unknown>[] = [];
+    const port = await tcpServer(
+      (socket) => void ends.push(closeOf(socket.once('end', () => socket.end()).resume())),
+    );
+    await start();
+    const { socket } = await tunnel(`127.0.0.1:${port}`);
+    await until(() => ends.length === 1);
+    const closed = closeOf(socket.resume());
+    const waiting = connect({ port: lanePort, host: '127.0.0.1' });
+    sockets.add(waiting.on('error', () => undefined).resume());
+    waiting.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await until(() => lane?.open === 2);
+    const left = closeOf(waiting);
+    stop.direct(STOP);
+    await Promise.all([closed, left, ...ends]);
+    await until(() => lane?.open === 0);
+    expect(stop.current?.cut).toBe(2);
+  });
+
+  test('refuses tunnels with 503, and allows them again after it', async () => {
+    let connected = 0;
+    const port = await tcpServer(() => (connected += 1));
+    await start();
+    stop.direct(STOP);
+    const { status, headers, rest } = await tunnel(`127.0.0.1:${port}`);
+    expect(status).toBe(503);
+    expect(headers).toContain('retry-after: 30\r\nx-should-retry: false\r\n');
+    expect(headers).toContain('connection: close');
+    expect(JSON.parse(rest)).toMatchObject({ detail: 'the agent is stopped: leak of order data' });
+    expect([connected, stop.refused.connect, calls]).toEqual([0, 1, []]);
+    stop.direct(null);
+    expect((await tunnel(`127.0.0.1:${port}`)).status).toBe(200);
+  });
 });
