@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AgentObservation } from '../core/observation/observation.ts';
+import type { Heartbeat } from '../core/shapes/heartbeat.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { deleteObject, getObject } from '../kube/objects.ts';
@@ -369,6 +370,35 @@ const REMOTE = 'platform-remote';
     ]);
     const path = `${again}/api/v1/agents/shop?namespace=${namespace}`;
     expect((await fetch(path, { method: 'DELETE', headers: ADMIN })).status).toBe(409);
+  });
+
+  test('stops the agents of a namespace by an AgentStop, which a heartbeat confirms', async () => {
+    await makeNamespace();
+    const url = await start({ RATE_LIMIT_SECONDS: 0 });
+    await makeObservation();
+    const token = await podToken('shop-1', await aPod('shop-1'));
+    const post = () =>
+      fetch(`${url}/api/v1/stops`, {
+        ...{ method: 'POST', headers: { ...ADMIN, 'content-type': 'application/json' } },
+        body: JSON.stringify({ namespace, reason: 'leak' }),
+      });
+    const response = await post();
+    const { id } = (await response.json()) as { id: string };
+    expect(response.status).toBe(201);
+    let seq = 0;
+    const replied = async (stop: Heartbeat['stop']): Promise<unknown> => {
+      const beat = await push(url, token, aHeartbeat({ seq: ++seq, sidecarVersion: '0.2.0', stop }));
+      return beat.status === 204 ? null : ((await beat.json()) as { stop?: unknown }).stop;
+    };
+    await until('the stop', async () => (await replied(null)) !== null);
+    const applied = { id, since: new Date().toISOString(), cut: 0, lanes: true };
+    await until('the confirmation', async () => {
+      await replied(applied);
+      return (await observe())?.status?.stop?.confirmed === 1;
+    });
+    const path = `${url}/api/v1/stops/${id}`;
+    expect((await fetch(path, { method: 'DELETE', headers: ADMIN })).status).toBe(204);
+    await until('the resume', async () => (await replied(applied)) === null);
   });
 
   test('uses all of its permissions, and requests nothing else', async () => {

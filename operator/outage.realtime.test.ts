@@ -18,6 +18,7 @@ import { IN_SOAK } from '../testing/time/real-time.ts';
 const LISTS = [
   'control-plane agentobservations',
   'control-plane agentpolicies',
+  'control-plane agentstops',
   'control-plane namespaces',
   'operator agentobservations',
   'operator agentpolicies',

@@ -34,6 +34,8 @@ interface Kept {
   state: 'waiting' | 'stored' | 'withdrawn';
   /** When it was stored, monotonic. */
   storedMs: number;
+  /** The log says that the storage rejected it. */
+  isRejected?: true;
 }
 
 interface Known {
@@ -213,10 +215,12 @@ export class Stops {
       } else return;
       this.#changed();
     } catch (error) {
-      if (isOutage(error)) return;
-      this.#kept.delete(id);
-      logger.error('agent stop rejected by the storage, it ends', { stop: id, error: describeError(error) });
-      this.#changed();
+      // A server that starts rejects what it accepts a moment later, so no rejection ends a stop.
+      if (isOutage(error) || kept.isRejected === true) return;
+      kept.isRejected = true;
+      logger.error('agent stop rejected by the storage, applies in memory only', {
+        ...{ stop: id, error: describeError(error) },
+      });
     }
   }
 }
