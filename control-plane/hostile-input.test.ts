@@ -33,9 +33,15 @@ const BODIES: Record<string, object> = {
   registerAgent: example('Registration'),
   sendHeartbeat: example('Heartbeat'),
   submitProof: example('Proof'),
+  createStop: { agents: ['shop'], reason: 'leak', until: '2126-01-01T00:00:00.000Z' },
 };
 /** Values of parameters of the path. */
-const SEGMENTS: Record<string, string> = { name: 'shop', ruleId: 'SEC-LLM-01' };
+const SEGMENTS: Record<string, string> = {
+  name: 'shop',
+  ruleId: 'SEC-LLM-01',
+  namespace: 'team',
+  stop: 'incident',
+};
 
 let rig: ControlPlaneRig;
 let shop: RegisteredAgent;

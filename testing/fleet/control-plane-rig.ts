@@ -130,7 +130,7 @@ export async function startControlPlaneRig(options: ControlPlaneRigOptions = {})
     stored: async () => {
       const page = await store.list({ limit: 1_000, after: null }, clock.now());
       const reports = page.agents.map((agent) => store.report(agent, null, clock.now()));
-      return JSON.stringify([page, await Promise.all(reports)]);
+      return JSON.stringify([page, await Promise.all(reports), await store.stops.read(null)]);
     },
     close: async () => {
       await listener.close(0);
