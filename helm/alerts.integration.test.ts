@@ -440,6 +440,14 @@ const QUIET: Pick<Case, 'what' | 'series' | 'agent'>[] = [
     ),
   },
   {
+    what: 'a stopped agent that no longer reports',
+    agent: steady({
+      ...STALE,
+      conditions: [...(STALE.conditions ?? []), condition('Stopped', 'Unknown', 'Stopping')],
+      stop: { id: 'team/a', reason: 'leak', since: '2026-01-01T00:00:00Z', instances: 0, confirmed: 0 },
+    }),
+  },
+  {
     what: 'a new agent, which is Pending',
     agent: (minute) =>
       minute < 10

@@ -22,8 +22,8 @@ export class AgentStops {
     this.#logger = logger;
     this.#stops = new Informer({
       ...{ client, clock, logger, resource: AGENT_STOPS },
-      keep: ({ metadata: { namespace, name, resourceVersion, creationTimestamp }, spec }) => ({
-        metadata: { name, ...present({ namespace, resourceVersion, creationTimestamp }) },
+      keep: ({ metadata: { namespace, name, uid, resourceVersion, creationTimestamp }, spec }) => ({
+        metadata: { name, ...present({ namespace, uid, resourceVersion, creationTimestamp }) },
         spec,
       }),
       onChange: () => {
@@ -62,6 +62,12 @@ export class AgentStops {
   /** false: it does not exist. Throws a KubeError. */
   remove({ namespace, name }: Pick<AgentStop, 'namespace' | 'name'>): Promise<boolean> {
     return deleteObject(this.#client, AGENT_STOPS, { namespace, name });
+  }
+
+  /** Like `remove`, but not a later AgentStop of the same name, which a person created meanwhile. */
+  removeSame({ namespace, name }: AgentStop): Promise<boolean> {
+    const uid = this.#stops.get({ namespace, name })?.metadata.uid;
+    return deleteObject(this.#client, AGENT_STOPS, { namespace, name }, uid);
   }
 
   #parse(object: StopObject): AgentStop | null {

@@ -4,6 +4,7 @@ import type { AgentObservation } from '../core/observation/observation.ts';
 import type { ObservationStatus } from '../core/shapes/observation.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { AGENT_OBSERVATIONS, parseKey } from '../kube/resources.ts';
+import { AgentStops } from '../kube/agent-stops.ts';
 import { OrganisationRules } from '../kube/organisation-rules.ts';
 import { StatusWriter } from '../kube/status-writer.ts';
 import { ManifestWorker } from '../runtime/manifest-worker.ts';
@@ -16,6 +17,7 @@ import { namespacesWithoutInjection, installedOf, minimumOf } from './config.ts'
 import { createInformers } from './informers.ts';
 import { createInjectorWatch, type InjectorWatchParts } from './injector-watch.ts';
 import { PolicyStatuses } from './organisation/policy-statuses.ts';
+import { StopWork, type StopWorkParts } from './stops/agent-stops.ts';
 import { mirrorSettings } from './remote/config.ts';
 import { Mirror } from './remote/mirror.ts';
 import { queueLabels, workObserver } from './reconcile-metrics.ts';
@@ -63,12 +65,12 @@ export function createContext(parts: ContextParts) {
     installed: installedOf(config, namespace),
     knownCas: config.SIDECAR_CA_FILES && new KnownCas(config.SIDECAR_CA_FILES, clock),
     minimum: minimumOf(config),
+    stopAt: (key) => stopWork.stopAt(key),
   });
-  const onMisfit = (key: string) => agents.reconcile(key);
-  const injectorWatch = createInjectorWatch({ ...parts, events, observe, onMisfit });
-  const rules = new OrganisationRules({ client, clock, logger });
-  const worker = new ManifestWorker();
-  const policies = new PolicyStatuses({ client, clock, logger, metrics, rules, worker, allObservations });
+  const reconcile = (key: string) => agents.reconcile(key);
+  const injectorWatch = createInjectorWatch({ ...parts, events, observe, onMisfit: reconcile });
+  const organisation = createOrganisation(parts, { allObservations, reconcile });
+  const { stopWork } = organisation;
   const mirror = new Mirror({ ...parts, statusWriter, allObservations, ...mirrorSettings(config) });
   metrics.gauge('workqueue_depth', 'Current depth of workqueue by workqueue and priority', () =>
     [...agents.depths(), ...injectorWatch.depths()].map(({ queue, depth }) => ({
@@ -81,8 +83,24 @@ export function createContext(parts: ContextParts) {
   const identity = `${podName}_${randomBytes(4).toString('hex')}`;
   return {
     ...{ client, clock, logger, metrics, identity, events, informers, agents, injectorWatch, mirror },
-    ...{ rules, worker, policies },
+    ...organisation,
     mounts: mounts.informer,
+  };
+}
+
+/** The rules of the organisation with their statuses, and the stops with theirs. */
+function createOrganisation(
+  { namespace, ...parts }: ContextParts,
+  { allObservations, reconcile }: Pick<StopWorkParts, 'allObservations' | 'reconcile'>,
+) {
+  const rules = new OrganisationRules(parts);
+  const worker = new ManifestWorker();
+  const stops = new AgentStops(parts);
+  const rootNamespace = namespace ?? '';
+  return {
+    ...{ rules, worker, stops },
+    policies: new PolicyStatuses({ ...parts, rules, worker, allObservations }),
+    stopWork: new StopWork({ ...parts, stops, rootNamespace, allObservations, reconcile }),
   };
 }
 

@@ -64,10 +64,10 @@ export function withoutLeaderElection(context: OperatorContext): Leadership {
 }
 
 async function lead(
-  { agents, injectorWatch, mirror, policies, events, clock }: OperatorContext,
+  { agents, injectorWatch, mirror, policies, stopWork, events, clock }: OperatorContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const parts = [agents, injectorWatch, mirror, policies];
+  const parts = [agents, injectorWatch, mirror, policies, stopWork];
   await Promise.all(parts.map((part) => part.run(signal)));
   await Promise.race([events.flush(), clock.sleep(FLUSH_MS)]);
 }

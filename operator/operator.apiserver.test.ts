@@ -15,6 +15,7 @@ import { expectOk, getObject, listObjects } from '../kube/objects.ts';
 import {
   AGENT_OBSERVATIONS,
   AGENT_POLICIES,
+  AGENT_STOPS,
   apiVersionOf,
   collectionPath,
   CRON_JOBS,
@@ -34,6 +35,7 @@ import { systemClock, type Clock } from '../runtime/clock.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { installedOf } from './config.ts';
 import type { AgentPolicyStatus } from '../core/shapes/agent-policy.ts';
+import type { AgentStopStatus } from '../core/shapes/agent-stop.ts';
 import type { OrganisationFinding, OrganisationStatus } from '../core/shapes/organisation.ts';
 import { ApiCluster, found as until } from '../testing/cluster/api-cluster.ts';
 import { OPERATOR_PERMISSIONS } from '../testing/cluster/operator-permissions.ts';
@@ -302,6 +304,7 @@ const template = (agent: string, extra: object = {}) => ({
         ['Reporting', 'Unknown', 'AwaitingFirstHeartbeat'],
         ['Routed', 'Unknown', 'NoService'],
         ['SidecarFits', 'Unknown', 'NotStarted'],
+        ['Stopped', 'False', 'Running'],
       ]);
 
       await remove(DEPLOYMENTS, 'x');
@@ -945,6 +948,42 @@ const template = (agent: string, extra: object = {}) => ({
         },
       ]);
       await until('the Event', async () => (await eventsOn('Deployment')).includes('Warning NotAllowed'));
+    });
+
+    test('writes what became of an AgentStop, keeps it in the status of the agent, and deletes an expired one', async () => {
+      const sleep: Clock['sleep'] = (ms, signal) => systemClock.sleep(Math.min(ms, 500), signal);
+      await operator?.close();
+      operator = await start(silentLogger, 'operator-1', {}, { ...systemClock, sleep });
+      await deploy('x');
+      await settled('x');
+      const [pod] = await until('the pod', async () => (await podsOf('x')).length === 1 && podsOf('x'));
+      await report('x', pod!);
+      // Here the namespace of the agents is that of the release, where a stop is about every namespace.
+      const stopAs = (name: string, spec: object) =>
+        create(AGENT_STOPS, name, {
+          spec: { namespaces: [namespace], reason: 'leak', by: 'alice', ...spec },
+        });
+      const statusOfStop = async (name: string): Promise<AgentStopStatus | undefined> => {
+        const path = objectPath(AGENT_STOPS, { namespace, name });
+        return expectOk(await client.send<{ status?: AgentStopStatus }>({ method: 'GET', path })).status;
+      };
+      const stopIn = async () => (await observe('x'))?.status?.stop;
+      await stopAs('incident', { agents: ['x'] });
+      await until('the stop of the agent', async () => (await stopIn())?.id === `${namespace}/incident`);
+      await until('a status', async () => (await statusOfStop('incident'))?.pending === 1);
+      const id = `${namespace}/incident`;
+      await report('x', pod!, { stop: { id, since: new Date().toISOString(), lanes: true } });
+      await until('the confirmation', async () => (await statusOfStop('incident'))?.stopped === 1);
+      expect(await statusOfStop('incident')).toEqual({ agents: 1, stopped: 1, pending: 0 });
+      await until('the Event', async () => (await eventsOn('Deployment')).includes('Warning AgentStopped'));
+      // A resume reaches the status although no heartbeat arrives.
+      await remove(AGENT_STOPS, 'incident');
+      await until('the resume', async () => (await stopIn()) === undefined);
+      await until('its Event', async () => (await eventsOn('Deployment')).includes('Normal AgentResumed'));
+      await stopAs('expired', { until: '2026-01-01T00:00:00Z' });
+      const expired = objectPath(AGENT_STOPS, { namespace, name: 'expired' });
+      await until('its deletion', async () => !(await cluster.serves(expired)));
+      expect(await stopIn()).toBeUndefined();
     });
 
     // Late, because the garbage collector discovers new kinds every 30 seconds.

@@ -22,6 +22,7 @@ const LISTS = [
   'control-plane namespaces',
   'operator agentobservations',
   'operator agentpolicies',
+  'operator agentstops',
   'operator events',
   'operator namespaces',
   'operator pods !platform.io/agent',

@@ -32,7 +32,7 @@ export async function startOperator(
   const client = new KubeClient({ ...clientOptions, mayWrite: () => leadership.isLeader() });
   const parts = { config, namespace, access, client, clock, logger, metrics };
   const context = createContext(parts);
-  const { injectorWatch, mounts, rules, worker } = context;
+  const { injectorWatch, mounts, rules, stops, worker } = context;
   const leadership: Leadership = config.LEADER_ELECT
     ? withLeaderElection(context, namespace, clientOptions)
     : withoutLeaderElection(context);
@@ -50,13 +50,16 @@ export async function startOperator(
   mounts.start();
   injectorWatch.start();
   rules.start();
+  stops.start(context.stopWork.changed);
   void leadWhenSynced(context, leadership);
   logger.info('listening', { port: listener.port });
   return {
     port: listener.port,
     async close() {
       await leadership.close();
-      await Promise.all([...informers, mounts, injectorWatch, rules, worker].map((each) => each.close()));
+      await Promise.all(
+        [...informers, mounts, injectorWatch, rules, stops, worker].map((each) => each.close()),
+      );
       await listener.close();
       await client.close();
     },

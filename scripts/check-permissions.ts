@@ -69,7 +69,7 @@ const UNUSED: readonly Unused[] = [
       ({
         permission: `operator ${permission}`,
         used: 'sometimes',
-        why: 'writes the status of an AgentStop, and deletes an expired one, in operator/stops/stops.apiserver.test.ts',
+        why: 'writes the status of an AgentStop, and deletes an expired one, in operator/operator.apiserver.test.ts',
       }) as const,
   ),
   ...[

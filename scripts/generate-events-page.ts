@@ -59,6 +59,14 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     object: `${AGENT}, ${WORKLOAD}`,
     when: 'The condition `Allowed` is False. Once per text; the note is the message of the condition.',
   },
+  AgentStopped: {
+    object: `${AGENT}, ${WORKLOAD}`,
+    when: 'Every instance of the agent confirmed a stop (the condition `Stopped` is True). The note has the person, the end and the reason.',
+  },
+  AgentResumed: {
+    object: `${AGENT}, ${WORKLOAD}`,
+    when: 'The agent is no longer stopped: the stop was deleted or expired.',
+  },
   SidecarOutOfMemory: {
     object: `${AGENT}, ${WORKLOAD}`,
     when: 'The condition `SidecarFits` became False with the reason `OutOfMemory`.',

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { InstanceStatus } from '../../core/shapes/instance.ts';
+import { conditionOf } from '../../core/observation/condition-of.ts';
 import { statusOf } from '../../core/observation/status-of.ts';
 import { present } from '../../core/untrusted/present.ts';
 import type { Pod } from '../../kube/types.ts';
@@ -43,6 +44,7 @@ test('after a write conflict, the status is computed with the current pods and t
     {
       clock: { now: () => now, monotonicMs: () => 0, sleep: () => Promise.resolve() },
       podsOf: () => pods,
+      stopAt: () => undefined,
       statusWriter: {
         write: (_key, update) => {
           // Another process wrote meanwhile: pod b was created and reported, after midnight.
@@ -86,6 +88,7 @@ test.each<[string, Pod['status'], Pod['metadata']['deletionTimestamp'], boolean]
       {
         clock: { now: () => AT, monotonicMs: () => 0, sleep: () => Promise.resolve() },
         podsOf: () => [{ metadata, status: status! }],
+        stopAt: () => undefined,
         statusWriter: {
           write: (_key, update) => {
             written = update(never) ?? undefined;
@@ -101,3 +104,31 @@ test.each<[string, Pod['status'], Pod['metadata']['deletionTimestamp'], boolean]
     expect(written?.phase).toBe('Pending');
   },
 );
+
+test.each([
+  ['appears for an agent that does not report', null, 'n/incident', 'Stopping'],
+  ['ends for an agent that does not report', 'n/incident', undefined, 'Running'],
+])('a stop %s', async (_what, before, after, reason) => {
+  const stop = { namespace: 'n', name: 'incident', since: AT.toISOString(), spec: { reason: 'leak' } };
+  const { status, ...rest } = observation();
+  const known = { ...rest, status: statusOf(status, AT, before === null ? {} : { stop }) };
+  let written: AgentObservation['status'];
+  await age(
+    {
+      clock: { now: () => AT, monotonicMs: () => 0, sleep: () => Promise.resolve() },
+      podsOf: () => [],
+      stopAt: () => (after === undefined ? null : stop),
+      statusWriter: {
+        write: (_key, update) => {
+          written = update(known) ?? undefined;
+          return Promise.resolve({ outcome: 'written', object: known });
+        },
+      },
+    },
+    'n/x',
+    known,
+    { activity: 'running' },
+  );
+  expect(written?.stop?.id).toBe(after);
+  expect(conditionOf(written, 'Stopped')?.reason).toBe(reason);
+});

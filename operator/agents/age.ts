@@ -2,6 +2,7 @@ import type { Activity } from '../../core/observation/activity.ts';
 import { contextOf } from '../../core/observation/context-of.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { Drift } from '../../core/shapes/drift.ts';
+import type { AgentStop } from '../../core/organisation/stops.ts';
 import type { BriefInstance } from '../../core/shapes/instance.ts';
 import type { ObservationStatus } from '../../core/shapes/observation.ts';
 import { statusOf, withoutGone } from '../../core/observation/status-of.ts';
@@ -17,6 +18,8 @@ export interface AgeContext {
   statusWriter: Pick<StatusWriter<AgentObservation, ObservationStatus>, 'write'>;
   /** Pods of the agent, by label or by the name that injection would give them; includes ended and terminating pods. */
   podsOf(key: string): Pod[];
+  /** The stop of the agent; null: it has none; undefined: the stops are not known yet. */
+  stopAt(key: string): AgentStop | null | undefined;
 }
 
 /**
@@ -42,8 +45,10 @@ export async function age(
           (instance.uid === undefined || pod.metadata.uid === instance.uid),
       );
     const known = withoutGone(current.status ?? { phase: 'Pending' }, exists, at);
+    const stop = context.stopAt(key);
     return statusOf(drift ? withDrift(known, drift) : known, at, {
       ...contextOf(current, activity),
+      ...(stop !== undefined && { stop }),
       hasStarted: pods.some((pod) => isLive(pod) && mayReport(pod)),
     });
   };

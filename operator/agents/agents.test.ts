@@ -505,6 +505,36 @@ describe('Events about an observation', () => {
     expect(notesOf(changed('t1'), changed('t2'))).toHaveLength(2);
   });
 
+  const stopped = (id?: string, status: Condition['status'] = 'False'): AgentObservation => ({
+    ...injected('True'),
+    status: {
+      phase: 'Pending',
+      conditions: [
+        { type: 'Stopped', status, reason: 'x', message: 'why', lastTransitionTime: '2026-11-29T12:00:00Z' },
+      ],
+      ...(id !== undefined && {
+        stop: { id, reason: 'leak', by: 'alice', since: '2026-11-29T12:00:00Z', instances: 1, confirmed: 0 },
+      }),
+    },
+  });
+  test.each<[string, string[], Parameters<typeof stopped>, Parameters<typeof stopped>]>([
+    ['a stop that no instance confirmed', [], [], ['n/a', 'Unknown']],
+    ['a confirmed stop', ['Warning AgentStopped why, by alice: leak'], ['n/a', 'Unknown'], ['n/a', 'True']],
+    ['another stop', ['Warning AgentStopped why, by alice: leak'], ['n/a', 'True'], ['n/b', 'True']],
+    ['a new instance that has not confirmed it', [], ['n/a', 'True'], ['n/a', 'Unknown']],
+    ['the end of a stop', ['Normal AgentResumed the stop n/a ended'], ['n/a', 'True'], []],
+    ['the end before it was confirmed', ['Normal AgentResumed the stop n/a ended'], ['n/a', 'Unknown'], []],
+    ['nothing', [], ['n/a', 'True'], ['n/a', 'True']],
+  ])('tell %s on both objects', (_what, expected, from, to) => {
+    const notes = notesOf(stopped(...from), stopped(...to));
+    expect(notes.map(({ type, reason, note }) => `${type} ${reason} ${note}`)).toEqual(
+      expected.flatMap((each) => [each, each]),
+    );
+    expect(notes.map(({ regarding }) => regarding.kind)).toEqual(
+      expected.length > 0 ? ['AgentObservation', 'Deployment'] : [],
+    );
+  });
+
   test('warn of a sidecar without enough memory once, whatever the number of pods', () => {
     const killed = (message: string) => judged('SidecarFits', ['False', 'OutOfMemory', message]);
     const before = judged('SidecarFits', ['True', 'SidecarFits', 'm']);

@@ -28,9 +28,9 @@ export function notesOf(before: AgentObservation, after: AgentObservation): Even
       { ...note, regarding: regarding(after) },
       ...ownerNotes(after, { ...note, reason: `Agent${note.reason}` }),
     ]);
-  const manifest = manifestNotes(before, after);
+  const stateNotes = [...manifestNotes(before, after), ...stopNotes(before, after)];
   const occurrence = `${after.metadata.uid}/${after.metadata.resourceVersion}`;
-  return [...ofBoth, ...manifest, ...injectionNotes(before, after), ...warningNotes(before, after)].map(
+  return [...ofBoth, ...stateNotes, ...injectionNotes(before, after), ...warningNotes(before, after)].map(
     (note) => ({
       series: note.note,
       ...note,
@@ -171,6 +171,30 @@ function manifestNotes(before: AgentObservation, after: AgentObservation): Event
     reason: 'ManifestChanged',
     note: `manifest ${from} became ${to}: ${change.summary}`,
   };
+  return [{ ...note, regarding: regarding(after) }, ...ownerNotes(after, note)];
+}
+
+/** Emitted when every instance confirmed the stop, not when it was requested. */
+function stopNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
+  const confirmedIn = ({ status }: AgentObservation) =>
+    conditionOf(status, 'Stopped')?.status === 'True' ? status?.stop : undefined;
+  const [was, stop] = [confirmedIn(before), confirmedIn(after)];
+  let note: Note;
+  if (stop !== undefined && stop.id !== was?.id)
+    note = {
+      type: 'Warning',
+      action: 'Stop',
+      reason: 'AgentStopped',
+      note: `${conditionOf(after.status, 'Stopped')?.message}${stop.by === undefined ? '' : `, by ${stop.by}`}${stop.until === undefined ? '' : `, until ${stop.until}`}: ${stop.reason}`,
+    };
+  else if (before.status?.stop !== undefined && after.status?.stop === undefined)
+    note = {
+      type: 'Normal',
+      action: 'Resume',
+      reason: 'AgentResumed',
+      note: `the stop ${before.status.stop.id} ended`,
+    };
+  else return [];
   return [{ ...note, regarding: regarding(after) }, ...ownerNotes(after, note)];
 }
 

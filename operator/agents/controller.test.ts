@@ -47,6 +47,7 @@ function replica(change: Partial<ControllerContext> = {}) {
     installed: null,
     knownCas: null,
     minimum: { grade: 'F', evidence: 0 },
+    stopAt: () => undefined,
     excludedNamespaces: [],
     observationAt: () => undefined,
     podsOf: () => [],

@@ -55,6 +55,16 @@ const AGENT_METRICS: {
       }),
   },
   {
+    name: 'platform_agent_stopped',
+    help: '1 while a stop applies to the agent, with the reason of the condition Stopped; other agents have no sample.',
+    read: (agentStatus, namespace, agent) => {
+      const { reason } = conditionOf(agentStatus, 'Stopped') ?? {};
+      return reason === undefined || agentStatus.stop === undefined
+        ? []
+        : [{ labels: { namespace, agent, reason }, value: 1 }];
+    },
+  },
+  {
     name: 'platform_agent_score',
     help: 'Score of the worst instance of the agent, 0 to 100. A silent agent keeps its last score.',
     read: ({ score }, namespace, agent) => [{ labels: { namespace, agent }, value: score }],

@@ -74,7 +74,7 @@ Every alert has the label `namespace`: `agents` have their own in the metric, al
     "expr" (printf "max(platform_operator_incomplete_namespaces{%s,informer!~\"rejections|mounts\"}) > 0 or max(platform_control_plane_incomplete_namespaces{%s}) > 0" $operator $controlPlane)
     "summary" "{{ $value }} namespaces have more objects than the product has memory for: their agents are not updated.")
   (dict "alert" "AgentComplianceAgentsStale" "severity" "warning"
-    "agent" "platform_agent_condition" "state" "condition=\"Reporting\",reason=\"Stale\""
+    "agent" "platform_agent_condition" "state" "condition=\"Reporting\",reason=\"Stale\"" "unless" "platform_agent_stopped"
     "summary" "stopped reporting.")
   (dict "alert" "AgentComplianceAgentNeverReported" "severity" "warning"
     "agent" "platform_agent_condition" "state" "condition=\"Reporting\",reason=\"NeverReported\""
@@ -120,7 +120,8 @@ Every alert has the label `namespace`: `agents` have their own in the metric, al
 {{- range $row := $alerts }}
 {{- if .agent }}
 {{- $series := printf "%s{%s}%s" .agent (join "," (compact (list $job .state))) (default "" .compare) }}
-{{- $row = merge $row (dict "bad" (printf "group by (namespace, agent) (%s)" $series) "minutes" 5 "window" 15) }}
+{{- $except := hasKey . "unless" | ternary (printf " unless on (namespace, agent) %s{%s}" (default "" .unless) $job) "" }}
+{{- $row = merge $row (dict "bad" (printf "group by (namespace, agent) (%s)%s" $series $except) "minutes" 5 "window" 15) }}
 {{- end }}
 - alert: {{ .alert }}
   expr: {{ printf "%s%s" (join " or " (compact (list .expr (and .bad (include "ac.badMinutes" $row)) .or))) (and .and (printf " and on (namespace, agent) %s" .and) | default "") | quote }}
