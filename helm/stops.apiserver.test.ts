@@ -1,5 +1,8 @@
 // Who may stop agents, by the chart's roles and its policy for AgentStops, at a real API server.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import type { KubeClient } from '../kube/client.ts';
 import {
@@ -112,6 +115,25 @@ type Person = keyof typeof PERSONS;
     const rejection = await create(user, object);
     if (message === '') expect(rejection).toBe('');
     else expect(rejection).toContain(message);
+  });
+
+  test('has a sample of a NetworkPolicy that the API server accepts, and that leads to the control plane', async () => {
+    const text = readFileSync(join(import.meta.dirname, '../examples/stop/network-policy.yaml'), 'utf8');
+    const { metadata, ...policy } = parse(text) as AnyObject & {
+      spec: { egress: { to?: { podSelector: { matchLabels: Record<string, string> } }[] }[] };
+    };
+    const creation = creationOf({ ...policy, metadata: { ...metadata, namespace: 'team' } });
+    expect(rejectionIn(await cluster.client.send(creation))).toBe('');
+    const peers = policy.spec.egress.flatMap(({ to = [] }) => to);
+    const { labels } = (await render()).find(
+      (object) => object.kind === 'Deployment' && object.metadata.name.endsWith('-control-plane'),
+    )!.metadata;
+    expect(peers.map(({ podSelector }) => podSelector.matchLabels)).toEqual([
+      {
+        'app.kubernetes.io/name': labels['app.kubernetes.io/name'],
+        'app.kubernetes.io/component': labels['app.kubernetes.io/component'],
+      },
+    ]);
   });
 
   test('cannot be changed, and is lifted by a person who may delete it', async () => {
