@@ -2,7 +2,7 @@ import type { Express, RequestHandler } from 'express';
 import { conditional } from '../runtime/conditional.ts';
 import { createApp, tagged } from '../runtime/http-app.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { requireAdminKey } from './auth/admin-key.ts';
+import { personGuard } from './auth/authorize.ts';
 import { requireCaller } from './auth/caller.ts';
 import { actionRecorder } from './auth/record-actions.ts';
 import { compressResponses } from './compress-responses.ts';
@@ -16,6 +16,7 @@ import { coverageRoutes } from './routes/coverage.ts';
 import { directiveRoutes } from './routes/directives.ts';
 import { heartbeatRoutes } from './routes/heartbeat.ts';
 import { historyRoutes } from './routes/history.ts';
+import { meRoutes } from './routes/me.ts';
 import { isConditional, openApiRoute, type ControlPlaneTag } from './routes/openapi.ts';
 import { organisationRoutes } from './routes/organisation.ts';
 import { processRoutes } from '../runtime/process-routes.ts';
@@ -28,16 +29,17 @@ import { streamRoutes } from './routes/stream.ts';
 
 /** The fleet REST API. */
 export function createControlPlaneApp(context: ControlPlaneContext): Express {
-  const guards: Record<ControlPlaneRoute['access'], RequestHandler[]> = {
-    open: [],
-    admin: [requireAdminKey(context)],
-    bearer: [requireCaller(context)],
+  const agent = requireCaller(context);
+  const person = personGuard(context);
+  const guardsOf = ({ access }: ControlPlaneRoute): RequestHandler[] => {
+    if (access === 'open') return [];
+    return [access === 'bearer' ? agent : person(access)];
   };
   const recorded = actionRecorder(context);
   const withTag = conditional(NO_STORE);
   const handlersOf = (route: ControlPlaneRoute): RequestHandler[] => [
     ...(route.access === 'open' ? [] : [withoutStore]),
-    ...recorded(route, guards[route.access]),
+    ...recorded(route, guardsOf(route)),
     ...(isConditional(route) ? [withTag] : []),
     ...route.handlers,
   ];
@@ -50,7 +52,7 @@ export function createControlPlaneApp(context: ControlPlaneContext): Express {
 
 const NO_STORE = 'no-store';
 
-/** Data of agents and of admins must not stay in the cache of a browser or a proxy; errors neither. */
+/** Data of agents and of their administrators must not stay in the cache of a browser or a proxy; errors neither. */
 const withoutStore: RequestHandler = (_request, response, next) => {
   response.set('cache-control', NO_STORE);
   next();
@@ -70,7 +72,8 @@ export function controlPlaneRoutes(context: ControlPlaneContext): ControlPlaneRo
     Organisation: organisationRoutes(context, live),
     Stops: stopRoutes(context),
     'Admin actions': adminActionRoutes(context),
-    Fleet: [...coverageRoutes(context, live), ...ruleRoutes(live), ...streamRoutes(live)],
+    Fleet: [...coverageRoutes(context, live), ...ruleRoutes(context, live), ...streamRoutes(context, live)],
+    Callers: meRoutes(context),
     Dashboard: dashboardRoutes(),
   };
   const routes = Object.entries(groups).flatMap(([tag, group]) => tagged(tag, group));

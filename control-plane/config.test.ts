@@ -7,6 +7,9 @@ const DEFAULTS = {
   LOG_FORMAT: null,
   PORT: 8080,
   PLATFORM_ADMIN_KEY: null,
+  PLATFORM_READ_KEY: null,
+  PLATFORM_ROLES_FILE: null,
+  PROOF_APPROVER_NOT_AUTHOR: false,
   JWT_SECRET: null,
   ORGANISATION_POLICIES: null,
   STORE: 'sqlite',
@@ -53,6 +56,9 @@ test('reads every variable', () => {
       LOG_FORMAT: 'json',
       PORT: 9000,
       PLATFORM_ADMIN_KEY: new Secret('admin-key-of-a-test'),
+      PLATFORM_READ_KEY: null,
+      PLATFORM_ROLES_FILE: null,
+      PROOF_APPROVER_NOT_AUTHOR: false,
       JWT_SECRET: new Secret('x'.repeat(32)),
       ORGANISATION_POLICIES: null,
       STORE: 'kubernetes',
@@ -255,7 +261,11 @@ const URL = { DATABASE_URL: 'postgres://u:p@localhost/agents' };
 const POD = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
 const POLICIES = { ORGANISATION_POLICIES: 'org.yaml' };
 const KUBECONFIG = { STORE: 'kubernetes', KUBECONFIG: '/k' };
+const KEY = 'a-key-of-16-chars';
+const ROLES = { PLATFORM_ROLES_FILE: 'roles.yaml' };
 const TEXTS = {
+  roles: 'unset, because the RBAC of the cluster decides',
+  keys: 'different from PLATFORM_ADMIN_KEY',
   policies: 'unset, because the rules are the AgentPolicies of the cluster',
   kubeconfig:
     'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod',
@@ -272,6 +282,9 @@ test.each([
   [{ DATABASE_CA_FILE: '/ca', ...URL }, 'DATABASE_CA_FILE', '/ca', TEXTS.ca],
   [{ ...POD, ...POLICIES }, 'ORGANISATION_POLICIES', 'org.yaml', TEXTS.policies],
   [{ ...KUBECONFIG, ...POLICIES }, 'ORGANISATION_POLICIES', 'org.yaml', TEXTS.policies],
+  [{ ...POD, ...ROLES }, 'PLATFORM_ROLES_FILE', 'roles.yaml', TEXTS.roles],
+  [{ ...KUBECONFIG, ...ROLES }, 'PLATFORM_ROLES_FILE', 'roles.yaml', TEXTS.roles],
+  [{ PLATFORM_ADMIN_KEY: KEY, PLATFORM_READ_KEY: KEY }, 'PLATFORM_READ_KEY', '[secret]', TEXTS.keys],
   [{ STORE: 'kubernetes' }, 'KUBECONFIG', '(unset)', TEXTS.kubeconfig],
 ])('settings must not contradict each other: %j', (env, name, value, wanted) => {
   expect(readConfig(env)).toEqual({ ok: false, problems: [{ name, value, wanted }] });

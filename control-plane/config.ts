@@ -1,4 +1,5 @@
 import {
+  flag,
   headerSecret,
   integer,
   LOG_FIELDS,
@@ -40,6 +41,9 @@ export const CONTROL_PLANE_FIELDS = {
   ...LOG_FIELDS,
   PORT: port(8080),
   PLATFORM_ADMIN_KEY: headerSecret(ADMIN_KEY_MINIMUM),
+  PLATFORM_READ_KEY: headerSecret(ADMIN_KEY_MINIMUM),
+  PLATFORM_ROLES_FILE: optionalText,
+  PROOF_APPROVER_NOT_AUTHOR: flag(false),
   JWT_SECRET: optionalSecret(JWT_SECRET_MINIMUM),
   STORE: optionalOneOf(['kubernetes', 'sqlite', 'postgres']),
   DATA_DIR: text('./data'),
@@ -71,7 +75,13 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   ...LOG_SUMMARIES,
   PORT: 'Port of the API. HTTPS if TLS_CERT_FILE is set.',
   PLATFORM_ADMIN_KEY:
-    'Compared with `X-Admin-Key`. Unset: admin routes and registration return 503, other routes work.',
+    'Compared with `X-Admin-Key`, with every right. Unset: admin routes and registration return 503, other routes work, unless PLATFORM_READ_KEY is set or people sign in.',
+  PLATFORM_READ_KEY:
+    'A second value of `X-Admin-Key`, which can only read. It must differ from PLATFORM_ADMIN_KEY.',
+  PLATFORM_ROLES_FILE:
+    'Without a cluster: YAML file with the roles of people, read at the start: `roles: [{role, groups, users, namespaces}]`. Unset: only keys have rights. In a cluster Kubernetes decides with its RBAC.',
+  PROOF_APPROVER_NOT_AUTHOR:
+    'A proof whose `verifiedBy` is the subject or the name of its caller is refused.',
   JWT_SECRET:
     'Signs the keys of registered agents. Unset: derived from the admin key with scrypt. If neither is set, such keys are rejected.',
   STORE:
@@ -157,6 +167,7 @@ const UNSET = '(unset)';
 const WANTED = {
   noCa: 'unset, because the connection of DATABASE_URL has no TLS; for TLS, add sslmode=verify-full to the URL',
   noPolicies: 'unset, because the rules are the AgentPolicies of the cluster',
+  noRoles: 'unset, because the RBAC of the cluster decides',
   kubeconfig:
     'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod',
 };
@@ -169,6 +180,7 @@ type Row = readonly [holds: boolean, name: string, value: string, wanted: string
  */
 function problemsBetween(env: Environment): EnvProblem[] {
   const { STORE: store = '', DATABASE_CA_FILE: caFile = '', ORGANISATION_POLICIES: policies = '' } = env;
+  const { PLATFORM_ADMIN_KEY: adminKey, PLATFORM_READ_KEY: readKey, PLATFORM_ROLES_FILE: roles = '' } = env;
   const has = (name: string): boolean => isSet(env, name);
   const hasUrl = has('DATABASE_URL');
   const hasNoTls = parseDatabaseUrl(env['DATABASE_URL'] ?? '')?.tls === 'disable';
@@ -176,6 +188,8 @@ function problemsBetween(env: Environment): EnvProblem[] {
   const isKubernetes = store === 'kubernetes';
   const isOther = isKubernetes || store === 'sqlite';
   const hasPolicies = policies !== '' && (isPod || isKubernetes);
+  const hasRoles = roles !== '' && (isPod || isKubernetes);
+  const isSameKey = has('PLATFORM_READ_KEY') && readKey === adminKey;
   const hasNoCluster = isKubernetes && !isPod && !has('KUBECONFIG');
   const [cert, key] = ['TLS_CERT_FILE', 'TLS_KEY_FILE'];
   const rows: Row[] = [
@@ -185,6 +199,8 @@ function problemsBetween(env: Environment): EnvProblem[] {
     [hasUrl && isOther, 'DATABASE_URL', '[secret]', `unset, because STORE is ${store}`],
     [caFile !== '' && !hasUrl, 'DATABASE_CA_FILE', caFile, 'unset, because DATABASE_URL is unset'],
     [caFile !== '' && hasUrl && hasNoTls, 'DATABASE_CA_FILE', caFile, WANTED.noCa],
+    [isSameKey, 'PLATFORM_READ_KEY', '[secret]', 'different from PLATFORM_ADMIN_KEY'],
+    [hasRoles, 'PLATFORM_ROLES_FILE', roles, WANTED.noRoles],
     [hasPolicies, 'ORGANISATION_POLICIES', policies, WANTED.noPolicies],
     [hasNoCluster && !hasPolicies, 'KUBECONFIG', UNSET, WANTED.kubeconfig],
   ];

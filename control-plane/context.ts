@@ -1,19 +1,26 @@
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock, type Clock } from '../runtime/clock.ts';
 import { ManifestWorker } from '../runtime/manifest-worker.ts';
 import type { Route } from '../runtime/http-app.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Secret } from '../runtime/secret.ts';
 import { createApiServerOutage } from './outage-log.ts';
+import { NO_ACCESS, withKeys, type Access } from './auth/access/access.ts';
+import { keyIdentifier } from './auth/admin-key.ts';
+import type { PersonAccess } from './auth/authorize.ts';
 import type { CallerDependencies } from './auth/caller.ts';
+import type { Identifier } from './auth/principal.ts';
 import { createRegistrationTokens, signingKeysOf } from './auth/registration-token.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import { NO_RULES, Organisation } from './organisation/organisation.ts';
 import { NO_STOPS } from './stops/stop-storage.ts';
 import { DEFAULT_ROOT_NAMESPACE, Stops } from './stops/stops.ts';
 
-/** A row of the route table. The application checks the credential of an `admin` or `bearer` route before its handlers. */
-export type ControlPlaneRoute = Route<'open' | 'admin' | 'bearer'>;
+/**
+ * A row of the route table. The application checks the credential before the handlers: of an agent (`bearer`), or of a person or
+ * program, who needs the named right (`person`: none).
+ */
+export type ControlPlaneRoute = Route<'open' | 'bearer' | PersonAccess>;
 
 /** Dependencies of the routes. */
 export interface ControlPlaneContext extends CallerDependencies {
@@ -21,6 +28,17 @@ export interface ControlPlaneContext extends CallerDependencies {
   metrics: Metrics;
   /** null: not configured. */
   adminKey: Secret | null;
+  /** A key that can only read; null: not configured. */
+  readKey: Secret | null;
+  /** The kinds of credentials of persons and programs, in the order in which they are tried. */
+  identifiers: readonly Identifier[];
+  /** Whether people can sign in with an identity provider. */
+  hasSignOn: boolean;
+  access: Access;
+  /** The namespaces that have agents, as of at most one second ago. */
+  namespaces(): Promise<readonly string[]>;
+  /** Whether a proof is refused whose `verifiedBy` is its caller. */
+  isApproverNotAuthor: boolean;
   organisation: Organisation;
   stops: Stops;
   /** Minimum time between two accepted heartbeats of one instance; 0: no limit. */
@@ -32,7 +50,15 @@ export interface ControlPlaneContext extends CallerDependencies {
 }
 
 type Given = Pick<ControlPlaneContext, 'logger' | 'metrics' | 'store' | 'pods'> &
-  Partial<Pick<ControlPlaneContext, 'clock' | 'apiServer' | 'organisation' | 'stops'>>;
+  Partial<Pick<ControlPlaneContext, 'clock' | 'apiServer' | 'organisation' | 'access' | 'stops'>> & {
+    /** Sign-on with an identity provider: bearer tokens and sessions. */
+    signOn?: readonly Identifier[];
+    /** Tokens of the cluster. */
+    kubernetesTokens?: Identifier | null;
+  };
+
+/** How long the namespaces are kept, in milliseconds. Each event stream asks for them with each poll. */
+const NAMESPACES_MS = 1_000;
 
 export interface ContextParts extends Given {
   config: ControlPlaneConfig;
@@ -43,8 +69,9 @@ export interface ContextParts extends Given {
 }
 
 export function createContext({ config, isStopping, stopping, ...given }: ContextParts): ControlPlaneContext {
-  const { PLATFORM_ADMIN_KEY: adminKey } = config;
+  const { PLATFORM_ADMIN_KEY: adminKey, PLATFORM_READ_KEY: readKey } = config;
   const { clock = systemClock, logger, metrics, store, pods } = given;
+  const { signOn = [], kubernetesTokens = null, access = NO_ACCESS } = given;
   const keys = signingKeysOf(config.JWT_SECRET, adminKey);
   return {
     logger,
@@ -55,6 +82,17 @@ export function createContext({ config, isStopping, stopping, ...given }: Contex
     apiServer: given.apiServer ?? createApiServerOutage({ clock, logger }),
     tokens: keys && createRegistrationTokens(keys),
     adminKey,
+    readKey,
+    // A bearer token of an identity provider first: the last identifier rejects every bearer token that it does not know.
+    identifiers: [
+      keyIdentifier({ adminKey, readKey, clock, logger, metrics }),
+      ...signOn,
+      ...(kubernetesTokens === null ? [] : [kubernetesTokens]),
+    ],
+    hasSignOn: signOn.length > 0,
+    access: withKeys(access),
+    namespaces: keptFor(clock, NAMESPACES_MS, () => store.namespaces()),
+    isApproverNotAuthor: config.PROOF_APPROVER_NOT_AUTHOR,
     organisation: given.organisation ?? new Organisation(NO_RULES, new ManifestWorker()),
     stops:
       given.stops ?? new Stops({ storage: NO_STOPS, rootNamespace: DEFAULT_ROOT_NAMESPACE, clock, logger }),
@@ -62,5 +100,19 @@ export function createContext({ config, isStopping, stopping, ...given }: Contex
     rateLimitSeconds: config.RATE_LIMIT_SECONDS,
     unready: () => (isStopping?.() ? 'this process is stopping' : store.unready()),
     stopping: stopping ?? new AbortController().signal,
+  };
+}
+
+/** The result of `read` of at most `maxMs` ago. Concurrent calls share one. */
+function keptFor<T>(clock: Clock, maxMs: number, read: () => Promise<T>): () => Promise<T> {
+  let kept: { result: Promise<T>; atMs: number } | null = null;
+  return () => {
+    const nowMs = clock.monotonicMs();
+    if (kept === null || nowMs - kept.atMs >= maxMs) {
+      const mine = { result: read(), atMs: nowMs };
+      kept = mine;
+      mine.result.catch(() => kept === mine && (kept = null));
+    }
+    return kept.result;
   };
 }

@@ -707,6 +707,7 @@ describe('proofs', () => {
       origin: 'control-plane' as const,
       ...submission,
       verifiedAt: '2026-03-01T10:00:00.000Z',
+      actor: { method: 'admin-key' },
     };
     expect(first).toMatchObject({ status: 201, body: record });
     expect(await admin('POST', rule, submission)).toMatchObject({ status: 201, body: record });

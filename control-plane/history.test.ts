@@ -334,7 +334,7 @@ describe('admin actions', () => {
 
   test('contain every route that changes something', () => {
     const changing = controlPlaneRoutes(rig.context).filter(
-      ({ access, method }) => access === 'admin' && method !== 'GET',
+      ({ access, method }) => !['open', 'bearer'].includes(access) && method !== 'GET',
     );
     expect(changing.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       [...CHANGES.map(([method, path]) => `${method} ${path}`), ...STOPS].sort(),
@@ -349,6 +349,7 @@ describe('admin actions', () => {
         at: clock.now().toISOString(),
         action: idOf(method, path),
         address: '127.0.0.1',
+        actor: { method: 'admin-key' },
         ...{ agentName: 'shop', namespace: 'platform-remote', ruleId, status },
       });
       // The record is complete when the client has the response.
@@ -396,7 +397,7 @@ describe('admin actions', () => {
     clock.advance(59_999);
     await guess('DELETE', '/agents/other');
     const refused = {
-      ...{ at: START, action: idOf('DELETE', AGENT), address: '127.0.0.1' },
+      ...{ at: START, action: idOf('DELETE', AGENT), address: '127.0.0.1', actor: null },
       ...{ agentName: 'shop', namespace: 'team', ruleId: null, status: 403 },
     };
     expect((await actionsOf()).map(withoutId)).toEqual([refused]);
@@ -445,6 +446,7 @@ describe('admin actions', () => {
         message: 'failed to record admin action',
         action: idOf('POST', REGISTER),
         source: '127.0.0.1',
+        actor: 'admin-key',
         ...{ agent: 'shop', namespace: 'platform-remote', ruleId: null, status: 201 },
         error: 'the disk is full',
       },
@@ -511,8 +513,14 @@ describe('with the Kubernetes store', () => {
       controlPlaneRoutes(rig.context).find((route) => route.method === method && route.path === path)!
         .operation;
     expect(logged.filter(({ message }) => message === 'admin action')).toEqual([
-      { ...entry, action: operation('POST', '/api/v1/register').id, status: 400 },
-      { ...entry, action: operation('DELETE', '/api/v1/agents/:name').id, agent: 'shop', status: 403 },
+      { ...entry, action: operation('POST', '/api/v1/register').id, actor: 'admin-key', status: 400 },
+      {
+        ...entry,
+        actor: null,
+        action: operation('DELETE', '/api/v1/agents/:name').id,
+        agent: 'shop',
+        status: 403,
+      },
     ]);
   });
 });

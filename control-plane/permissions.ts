@@ -7,6 +7,7 @@ import type { PermissionRule } from '../kube/types.ts';
 export const CONTROL_PLANE_PERMISSIONS = {
   cluster: [
     { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+    { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
     { apiGroups: ['platform.io'], resources: ['agentobservations'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: ['platform.io'], resources: ['agentobservations/status'], verbs: ['patch'] },

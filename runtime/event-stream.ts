@@ -19,8 +19,13 @@ export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /** One server-sent event. JSON has no line breaks, so the data is one line. `id`: the reader can resume after it. */
-export function eventText({ event, data, id }: { event: string; data: unknown; id?: number }): string {
-  return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
+export function eventText({ data, ...head }: { event: string; data: unknown; id?: number }): string {
+  return eventOfJson({ ...head, json: JSON.stringify(data) });
+}
+
+/** Like `eventText`, for data that is JSON already. */
+export function eventOfJson({ event, json, id }: { event: string; json: string; id?: number }): string {
+  return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${json}\n\n`;
 }
 
 export interface EventStreamOptions {

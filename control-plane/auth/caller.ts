@@ -5,6 +5,7 @@ import { Problem } from '../../runtime/problem.ts';
 import type { ApiServerOutage } from '../outage-log.ts';
 import type { AgentKey, Store } from '../stores/store.ts';
 import { tryAgain } from '../try-again.ts';
+import { bearerOf, unauthorized } from './bearer.ts';
 import type { PodIdentity } from './pod-identity.ts';
 import type { RegistrationTokens } from './registration-token.ts';
 import { sourceOf } from './once-per-source.ts';
@@ -25,8 +26,6 @@ export interface CallerDependencies {
   apiServer: ApiServerOutage;
 }
 
-const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
-
 /** Requires a valid bearer token; `callerOf` returns its owner. */
 export function requireCaller(dependencies: CallerDependencies): RequestHandler {
   return async (request, response, next) => {
@@ -42,7 +41,7 @@ export function callerOf(response: Response): Caller {
 
 /** Identifies the caller by its bearer token. Throws a Problem (401, 403, 429, 503) if the caller cannot be identified. */
 async function authenticate(request: Request, dependencies: CallerDependencies): Promise<Caller> {
-  const token = BEARER.exec(request.get('authorization') ?? '')?.[1];
+  const token = bearerOf(request);
   if (token === undefined) throw unauthorized('header Authorization: Bearer <key> is required');
   if (isSymmetric(token)) return registeredAgent(token, dependencies);
   return podOf(token, sourceOf(request), dependencies);
@@ -89,8 +88,4 @@ async function podOf(
   if (found.kind === 'no-agent') throw new Problem(403, found.reason);
   const { namespace, agentName, pod, uid } = found;
   return { kind: 'pod', key: { namespace, name: agentName }, pod, uid };
-}
-
-function unauthorized(detail: string): Problem {
-  return new Problem(401, detail, { headers: { 'www-authenticate': 'Bearer' } });
 }

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { decodeJwt, type JWTPayload } from 'jose';
 import type { KubeClient } from '../../kube/client.ts';
 import { getObject } from '../../kube/objects.ts';
 import { hasEnded } from '../../kube/pods.ts';
@@ -12,6 +10,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { KnownCas } from '../../runtime/known-cas.ts';
 import type { Histogram, Metrics } from '../../runtime/metrics.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
+import { parseToken, type UnverifiedToken } from './bearer.ts';
 import { ReviewBudget, type Limited } from './review-budget.ts';
 
 /** The pod that a projected token is bound to, and the agent that runs in this pod. */
@@ -97,8 +96,8 @@ export class PodIdentity {
       'Time of a TokenReview and the read of its pod, for a request that waits (request) or for a cached result (renewal).',
       REVIEW_SECONDS,
     );
-    this.#bySource = new ReviewBudget(options.clock, MAX_BAD_OF_SOURCE);
-    this.#byPod = new ReviewBudget(options.clock, MAX_BAD_OF_POD);
+    this.#bySource = new ReviewBudget(options.clock, MAX_BAD_OF_SOURCE, 'pod');
+    this.#byPod = new ReviewBudget(options.clock, MAX_BAD_OF_POD, 'pod');
   }
 
   /**
@@ -126,13 +125,13 @@ export class PodIdentity {
   }
 
   /** Concurrent requests with the token wait for this review. */
-  #share({ hash }: Token, review: Promise<PodIdentification>): Promise<PodIdentification> {
+  #share({ hash }: UnverifiedToken, review: Promise<PodIdentification>): Promise<PodIdentification> {
     const result = review.finally(() => this.#inFlight.delete(hash));
     this.#inFlight.set(hash, result);
     return result;
   }
 
-  async #reviewForRequest(token: Token, source: string): Promise<PodIdentification> {
+  async #reviewForRequest(token: UnverifiedToken, source: string): Promise<PodIdentification> {
     const found = await this.#reviewWithinBudget(token, source);
     const cached = this.#cache.get(token.hash);
     if (cached !== undefined) this.#renewLater(token, cached);
@@ -144,7 +143,7 @@ export class PodIdentity {
    * A token that names a reporting pod, such as the next token from the kubelet, uses that pod's budget first. The UID in the
    * token is not verified, so this budget is small.
    */
-  async #reviewWithinBudget(token: Token, source: string): Promise<PodIdentification> {
+  async #reviewWithinBudget(token: UnverifiedToken, source: string): Promise<PodIdentification> {
     const review = () => this.#reviewToCache(token, 'request');
     if (this.#cache.get(token.hash)?.found.kind === 'pod') return review();
     if (token.podUid !== null && this.#isProven(token.podUid)) {
@@ -155,7 +154,7 @@ export class PodIdentity {
   }
 
   async #reviewToCache(
-    { text, hash, expiresMs }: Token,
+    { text, hash, expiresMs }: UnverifiedToken,
     use: 'request' | 'renewal',
   ): Promise<PodIdentification> {
     const { clock } = this.#options;
@@ -175,7 +174,7 @@ export class PodIdentity {
   }
 
   /** Schedules the renewal of a result that a request has used. A result that no request uses is not renewed, and ends. */
-  #renewLater(token: Token, cached: Cached): void {
+  #renewLater(token: UnverifiedToken, cached: Cached): void {
     if (cached.renewAt === null) return;
     const { clock } = this.#options;
     const waitMs = Math.max(0, cached.renewAt - clock.now().getTime());
@@ -187,7 +186,7 @@ export class PodIdentity {
       .catch(() => undefined);
   }
 
-  async #renew(token: Token, cached: Cached): Promise<void> {
+  async #renew(token: UnverifiedToken, cached: Cached): Promise<void> {
     // It may have ended or have been evicted while it waited for its turn.
     const isCurrent = this.#cache.get(token.hash) === cached;
     if (!isCurrent || cached.until <= this.#options.clock.now().getTime()) return;
@@ -241,34 +240,4 @@ async function reviewed(
       reason: `the annotation ${CA_ANNOTATION} of the pod ${namespace}/${podName} is not the CA of this control plane: restart its workload; a manifest of "platform inject" needs the current CA`,
     };
   return { kind: 'pod', namespace, pod: podName, uid: podUid, agentName };
-}
-
-/** A token with its claims, none of which is verified here. */
-interface Token {
-  text: string;
-  hash: string;
-  audiences: readonly string[];
-  /** The UID of the pod that the token names. */
-  podUid: string | null;
-  /** Milliseconds since the epoch. */
-  expiresMs: number;
-}
-
-/** null: not a JWT. */
-function parseToken(text: string): Token | null {
-  let claims: JWTPayload;
-  try {
-    claims = decodeJwt(text);
-  } catch {
-    return null;
-  }
-  const { aud = [], exp, 'kubernetes.io': bound } = claims;
-  const uid = (bound as { pod?: { uid?: unknown } | null } | null | undefined)?.pod?.uid;
-  return {
-    text,
-    hash: createHash('sha256').update(text).digest('base64url'),
-    audiences: [aud].flat(),
-    podUid: typeof uid === 'string' ? uid : null,
-    expiresMs: typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY,
-  };
 }

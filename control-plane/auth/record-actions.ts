@@ -5,10 +5,11 @@ import { describeError } from '../../runtime/logger.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { AdminAction } from '../../core/shapes/admin-action.ts';
 import type { AgentKey } from '../stores/store.ts';
+import { actorOf, actorText, isIdentified } from './principal.ts';
 import { oncePerSource, sourceOf } from './once-per-source.ts';
 
-/** Minimum time between two recorded requests with a wrong key from one source, in milliseconds. */
-const WRONG_KEY_MS = 60_000;
+/** Minimum time between two recorded refused requests from one source, in milliseconds. */
+const REFUSED_MS = 60_000;
 
 type Subject = Pick<AdminAction, 'agentName' | 'namespace'>;
 
@@ -25,8 +26,8 @@ export function noteNamespace(request: Request, namespace: string): void {
 }
 
 /**
- * Adds the record of admin actions to the guards of a route: every request with the admin key that changes something, with the
- * status of its response. Requests with a wrong key are recorded at most once per minute and source. The record is written
+ * Adds the record of admin actions to the guards of a route: every request of a person that changes something, with the status of
+ * its response. Refused requests (a wrong key, a missing right) are recorded at most once per minute and source. The record is written
  * before the response is sent. A failure to write it does not change the response, and is logged and counted. A store without
  * a history only logs the actions.
  */
@@ -34,9 +35,9 @@ export function actionRecorder(
   context: ControlPlaneContext,
 ): (route: ControlPlaneRoute, guards: readonly RequestHandler[]) => RequestHandler[] {
   const record = actionWriter(context);
-  const isWrongKeyDue = oncePerSource({ clock: context.clock, everyMs: WRONG_KEY_MS });
+  const isRefusalDue = oncePerSource({ clock: context.clock, everyMs: REFUSED_MS });
   return (route, guards) => {
-    if (route.access !== 'admin' || route.method === 'GET') return [...guards];
+    if (['open', 'bearer'].includes(route.access) || route.method === 'GET') return [...guards];
     const admitted = new WeakSet<Request>();
     const watch: RequestHandler = (request, response, next) => {
       // Read now: a closed connection has no address, and the error handler has no parameters of the path.
@@ -44,8 +45,10 @@ export function actionRecorder(
       beforeEnd(response, async () => {
         const isAdmitted = admitted.has(request);
         const status = response.statusCode;
-        if (isAdmitted || (status === 403 && isWrongKeyDue(asked.address)))
-          await record({ ...asked, ...agents.get(request), action: route.operation.id, status });
+        if (status === 403 ? isRefusalDue(asked.address) : isAdmitted) {
+          const actor = isIdentified(response) ? actorOf(response) : null;
+          await record({ ...asked, ...agents.get(request), action: route.operation.id, status, actor });
+        }
       });
       next();
     };
@@ -63,8 +66,8 @@ function actionWriter({ clock, logger, metrics, store }: ControlPlaneContext) {
     'Admin actions that the store could not record.',
   );
   return async (done: Omit<AdminAction, 'id' | 'at'>): Promise<void> => {
-    const { address: source, agentName: agent, action, namespace, ruleId, status } = done;
-    const fields = { action, source, agent, namespace, ruleId, status };
+    const { address: source, agentName: agent, action, namespace, ruleId, status, actor: by } = done;
+    const fields = { action, source, actor: by && actorText(by), agent, namespace, ruleId, status };
     if (store.history === null) {
       logger.info('admin action', fields);
       return;

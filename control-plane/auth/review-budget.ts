@@ -19,19 +19,21 @@ interface Entry {
 }
 
 /**
- * Limits the reviews of unknown tokens per source, so that forged tokens do not load the API server. Every result other than
- * `pod` is bad.
+ * Limits the reviews of unknown tokens per source, so that forged tokens do not load the API server. Every result of another
+ * kind than `good` is bad.
  */
 export class ReviewBudget<T extends { kind: string }> {
   readonly #clock: Clock;
   readonly #maxBad: number;
+  readonly #good: T['kind'];
   /** Ordered by the last bad result, oldest first. */
   readonly #entries = new Map<string, Entry>();
 
   /** `maxBad`: maximum number of bad results of one source per minute. */
-  constructor(clock: Clock, maxBad: number) {
+  constructor(clock: Clock, maxBad: number, good: T['kind']) {
     this.#clock = clock;
     this.#maxBad = maxBad;
+    this.#good = good;
   }
 
   /**
@@ -44,7 +46,7 @@ export class ReviewBudget<T extends { kind: string }> {
     let wasBad = false;
     try {
       const result = await review();
-      wasBad = result.kind !== 'pod';
+      wasBad = result.kind !== this.#good;
       return result;
     } finally {
       this.#end(entry, wasBad);

@@ -73,8 +73,8 @@ test('reads the list in pages of 500 agents', async () => {
     .mockResolvedValueOnce({ agents: page(500, 1), total: 501, next: null });
   expect(await texts()).toHaveLength(501);
   expect(list.mock.calls.map(([query]) => query)).toEqual([
-    { limit: 500, after: null },
-    { limit: 500, after: next },
+    { limit: 500, after: null, namespaces: null },
+    { limit: 500, after: next, namespaces: null },
   ]);
 });
 
@@ -162,9 +162,11 @@ test('the fleet of a store with AgentObservations as a copy has what only these 
   try {
     const store = Object.defineProperty(observations.store, 'cluster', { value: cluster.store });
     const fleet = createLiveFleet({ store, clock, stopping: stopping.signal });
-    const agents = await fleet.excerpts();
+    const agents = await fleet.excerpts(null);
     expect(agents.map(({ agentName }) => agentName)).toEqual(['billing', 'chat', 'shop', 'unreported']);
     expect(agents[1]?.conditions.Routed?.message).toBe('bypassed');
+    expect(await fleet.excerpts(['team'])).toEqual(agents);
+    expect(await fleet.excerpts(['other'])).toEqual([]);
   } finally {
     await cluster.close();
   }

@@ -65,7 +65,7 @@ export class FleetSnapshot {
     await feed.refresh();
     let after: AgentKey | null = null;
     do {
-      const page: AgentPage = await store.list({ limit: PAGE, after }, clock.now());
+      const page: AgentPage = await store.list({ limit: PAGE, after, namespaces: null }, clock.now());
       copy.addPage(page.agents);
       after = page.next;
       // Requests are served between two pages.

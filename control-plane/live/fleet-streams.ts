@@ -6,6 +6,7 @@ import { EVENT_STREAM_HEADERS, EventStream, eventText } from '../../runtime/even
 import { listItemOf } from '../routes/agent-row.ts';
 import type { AgentRow, FleetEvent } from '../../core/shapes/agent-row.ts';
 import type { FleetChanges } from '../stores/store.ts';
+import { EventTexts, viewOf, type View } from './event-texts.ts';
 import { POLL_MS, type FleetFeed } from './fleet-feed.ts';
 
 /** Maximum number of concurrent streams. */
@@ -17,6 +18,20 @@ const MAX_ROWS = 200;
 /** A poll that takes long is followed by a pause of this many times its duration, so that polls never keep the store busy. */
 const PAUSE_FACTOR = 4;
 
+/** The rights of a reader. */
+export interface ReaderRights {
+  /** The namespaces that it may read; null: every namespace. */
+  namespaces: readonly string[] | null;
+  /** The namespaces that it may read now. Rejects if its credential is not valid any more. */
+  check: () => Promise<readonly string[] | null>;
+}
+
+interface Reader {
+  stream: EventStream;
+  view: View;
+  check: ReaderRights['check'];
+}
+
 export interface FleetStreamsOptions {
   feed: FleetFeed;
   clock: Clock;
@@ -25,14 +40,15 @@ export interface FleetStreamsOptions {
 }
 
 /**
- * The open streams of `GET /stream`. All streams get the same events: a client first connects, and reads the list after the
- * event `ready`. One loop polls for all streams while at least one is open.
+ * The open streams of `GET /stream`. Each gets the events of the namespaces that its reader may read: a client first connects, and
+ * reads the list after the event `ready`. One loop polls for all streams while at least one is open. A stream whose rights change
+ * ends, because its client has agents that it must not see, or lacks agents that it may see.
  */
 export class FleetStreams {
   readonly #options: FleetStreamsOptions;
   /** Number of open responses; also of those that wait for the first poll. */
   #open = 0;
-  readonly #streams = new Set<EventStream>();
+  readonly #readers = new Set<Reader>();
   /** The first poll; null: no stream is open. */
   #started: Promise<void> | null = null;
   /** Ends the poll loop. */
@@ -52,7 +68,7 @@ export class FleetStreams {
   }
 
   /** Sends events until either side closes the connection. Rejects before the head if the store is unavailable. */
-  async connect(response: ServerResponse): Promise<void> {
+  async connect(response: ServerResponse, { namespaces, check }: ReaderRights): Promise<void> {
     const { clock, signal } = this.#options;
     // Its close event has passed.
     if (response.destroyed) return;
@@ -62,9 +78,10 @@ export class FleetStreams {
     await this.#started;
     if (response.destroyed) return;
     response.writeHead(200, EVENT_STREAM_HEADERS);
-    const onClose = (): void => void this.#streams.delete(stream);
-    const stream: EventStream = new EventStream(response, { clock, onClose });
-    this.#streams.add(stream);
+    const onClose = (): void => void this.#readers.delete(reader);
+    const stream = new EventStream(response, { clock, onClose });
+    const reader: Reader = { stream, view: viewOf(namespaces), check };
+    this.#readers.add(reader);
     stream.write(eventText({ event: 'ready', data: {} }));
     if (signal.aborted) stream.end();
   }
@@ -97,6 +114,7 @@ export class FleetStreams {
       const startedMs = clock.monotonicMs();
       // While the store is unavailable, clients keep their rows. The next complete poll returns all changes since the last one.
       await feed.poll().catch(() => undefined);
+      for (const reader of this.#readers) void this.#checkRights(reader);
       pauseMs = Math.max(POLL_MS, PAUSE_FACTOR * (clock.monotonicMs() - startedMs));
     }
   }
@@ -109,7 +127,7 @@ export class FleetStreams {
     }
     const changed = changes.changed.map(listItemOf).filter((row) => this.#isNew(row));
     const removed = this.#newlyRemoved(changes);
-    if (this.#streams.size === 0) return;
+    if (this.#readers.size === 0) return;
     this.#cutSlow();
     for (let from = 0; from < changed.length || (from === 0 && removed.length > 0); from += MAX_ROWS)
       this.#broadcast({
@@ -141,19 +159,32 @@ export class FleetStreams {
 
   /** Once per poll, not per event: a client gets the time between two polls for what it has not received. */
   #cutSlow(): void {
-    for (const stream of this.#streams) if (stream.unsentBytes > MAX_UNSENT_BYTES) stream.cut();
+    for (const { stream } of this.#readers) if (stream.unsentBytes > MAX_UNSENT_BYTES) stream.cut();
   }
 
   #broadcast(data: FleetEvent): void {
-    // All streams share the bytes, also while they are unsent.
-    const bytes = Buffer.from(eventText({ event: 'agents', data }));
-    for (const stream of this.#streams) if (!stream.isOver) stream.write(bytes);
+    const texts = new EventTexts(data);
+    for (const { stream, view } of this.#readers) {
+      const bytes = stream.isOver ? null : texts.bytesFor(view);
+      if (bytes !== null) stream.write(bytes);
+    }
   }
 
-  /** Does not wait for clients that do not read. */
-  #endAll(): void {
-    for (const stream of this.#streams)
-      if (stream.unsentBytes > 0) stream.cut();
-      else stream.end();
+  async #checkRights({ stream, view, check }: Reader): Promise<void> {
+    const isSame = await check().then(
+      (namespaces) => viewOf(namespaces).key === view.key,
+      () => false,
+    );
+    if (!isSame) endOrCut(stream);
   }
+
+  #endAll(): void {
+    for (const { stream } of this.#readers) endOrCut(stream);
+  }
+}
+
+/** Does not wait for a client that does not read. */
+function endOrCut(stream: EventStream): void {
+  if (stream.unsentBytes > 0) stream.cut();
+  else stream.end();
 }

@@ -7,8 +7,8 @@ import { FleetStreams } from './fleet-streams.ts';
 
 /** The fleet as it is now, for the routes that show all agents at once. */
 export interface LiveFleet {
-  /** All agents, ordered by namespace and name. */
-  excerpts(): Promise<readonly AgentExcerpt[]>;
+  /** The agents of these namespaces, ordered by namespace and name; null: of every namespace. */
+  excerpts(namespaces: readonly string[] | null): Promise<readonly AgentExcerpt[]>;
   readonly streams: FleetStreams;
 }
 
@@ -23,9 +23,14 @@ export function createLiveFleet({ store, clock, stopping: signal }: Parts): Live
   const { cluster } = store;
   const observed = cluster === undefined ? null : snapshotOf(cluster, new FleetFeed(cluster, clock));
   return {
-    async excerpts() {
-      if (observed === null) return agents.agents();
-      return withObserved(...(await Promise.all([agents.agents(), observed.agents()])));
+    async excerpts(namespaces) {
+      const all =
+        observed === null
+          ? await agents.agents()
+          : withObserved(...(await Promise.all([agents.agents(), observed.agents()])));
+      if (namespaces === null) return all;
+      const wanted = new Set(namespaces);
+      return all.filter(({ namespace }) => wanted.has(namespace));
     },
     streams: new FleetStreams({ feed, clock, signal }),
   };

@@ -16,11 +16,12 @@ const QUERY = {
   before: integerIn(1, 999_999_999, 'Only actions with a smaller id.'),
 };
 
-/** The log of requests with the admin key that change something. */
+/** The log of requests of persons that change something. */
 export function adminActionRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   return [
     readRoute(PATH, {
-      summary: `\`[{id, at, action, address, agentName, namespace, ruleId, status}]\`, newest first: the last 10,000 requests with the admin key that change something, and requests with a wrong key (403, at most one per minute and address). \`action\` is the operation id. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?before=\` (an id). \`Link: <…>; rel="next"\` if there is a next page. 501 with the Kubernetes store, which only logs the actions.`,
+      access: 'actions',
+      summary: `\`[{id, at, action, address, actor, agentName, namespace, ruleId, status}]\`, newest first: the last 10,000 requests of persons and programs that change something, and refused ones (403, at most one per minute and address). \`actor {method, iss, sub, name}\` made the request; null: a wrong key, or recorded by an earlier version. \`action\` is the operation id. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?before=\` (an id). \`Link: <…>; rel="next"\` if there is a next page. 501 with the Kubernetes store, which only logs the actions.`,
       operation: {
         id: 'listAdminActions',
         query: QUERY,

@@ -1,4 +1,4 @@
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { AgentRecord } from '../stores/store.ts';
 import { listItemOf } from './agent-row.ts';
@@ -24,7 +24,7 @@ export function agentDetailRoutes(context: ControlPlaneContext): ControlPlaneRou
           404: 'There is no such agent.',
         },
       },
-      read: async (request) => detailOf(await findAgent(request, context)),
+      read: async (request, response) => detailOf(await findAgent(request, response, context)),
     }),
     readRoute('/api/v1/agents/:name/organisation', {
       summary: `\`{namespace, agentName, allowed, compliant, organisation, policies: [{name, rules, excepted}], allows, declared: {models, tools, hosts, maxMonthlyUSD, maxTokensPerDay}, observed: {models, tools, hosts, tokensToday, costTodayUsd}}\`: what the Deny rules allow the agent (\`allows\`), what its manifest declares and what was observed. Models, tools and hosts are \`{items: [{name, breaks, undeclared}], total}\` with at most ${MAX_ITEMS} items. \`organisation\` is the result of the last judgement. null: not known.`,
@@ -41,8 +41,8 @@ export function agentDetailRoutes(context: ControlPlaneContext): ControlPlaneRou
     }),
   ];
 
-  async function agentOrganisation(request: Request): Promise<AgentOrganisation> {
-    const agent = await findAgent(request, context);
+  async function agentOrganisation(request: Request, response: Response): Promise<AgentOrganisation> {
+    const agent = await findAgent(request, response, context);
     const { namespace, name, status } = agent;
     const at = clock.now();
     const report = await store.report(agent, null, at);

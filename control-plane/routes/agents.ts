@@ -3,6 +3,7 @@ import { GRADES, PHASES } from '../../core/shapes/values.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import { Problem } from '../../runtime/problem.ts';
+import { requireRight, wantedNamespaces } from '../auth/authorize.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { AgentKey, AgentRecord } from '../stores/store.ts';
 import { listItemOf } from './agent-row.ts';
@@ -35,7 +36,7 @@ const LIST_QUERY = {
 type Described = Pick<ControlPlaneRoute, 'summary' | 'operation'>;
 
 const LIST: Described = {
-  summary: `\`[{${AGENT_FIELDS.join(', ')}}]\` ordered by namespace and name. Values that were never reported are null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` come from the worst instance. \`compliant {status, reason, message}\` is the condition of the AgentObservation. \`failOpen\` is the share of requests that passed because the policy engine was unreachable. \`stale\` is true if no instance reports, so that grade, score and evidence are those of \`lastSeen\`. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of other control planes), \`?fields=\` (only these members, separated by commas), \`?trend=true\` or \`trend\` in \`?fields=\` (adds \`trend\`, the last score of each of the last 24 hours; empty if the store keeps no history). Response headers: \`X-Total-Count\`, and \`Link: <…>; rel="next"\` if there is a next page. An agent that exists during the requests for all pages is in exactly one of them.`,
+  summary: `\`[{${AGENT_FIELDS.join(', ')}}]\` that the caller may read, ordered by namespace and name. Values that were never reported are null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` come from the worst instance. \`compliant {status, reason, message}\` is the condition of the AgentObservation. \`failOpen\` is the share of requests that passed because the policy engine was unreachable. \`stale\` is true if no instance reports, so that grade, score and evidence are those of \`lastSeen\`. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of other control planes), \`?fields=\` (only these members, separated by commas), \`?trend=true\` or \`trend\` in \`?fields=\` (adds \`trend\`, the last score of each of the last 24 hours; empty if the store keeps no history). Response headers: \`X-Total-Count\`, and \`Link: <…>; rel="next"\` if there is a next page. An agent that exists during the requests for all pages is in exactly one of them.`,
   operation: {
     id: 'listAgents',
     query: LIST_QUERY,
@@ -44,7 +45,7 @@ const LIST: Described = {
         description: 'A page of agents.',
         schema: listOf({ anyOf: [ref('AgentListItem'), ref('AgentSelection')] }),
         headers: {
-          'X-Total-Count': 'Number of matching agents on all pages.',
+          'X-Total-Count': 'Number of matching agents on all pages that the caller may read.',
           Link: 'The next page, with `rel="next"`; absent on the last page.',
         },
       },
@@ -71,14 +72,16 @@ export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const { store, clock, logger } = context;
   return [
     readRoute('/api/v1/agents', { ...LIST, read: listAgents }),
-    { method: 'DELETE', path: '/api/v1/agents/:name', access: 'admin', ...DELETE, handlers: [removeAgent] },
+    { method: 'DELETE', path: '/api/v1/agents/:name', access: 'remove', ...DELETE, handlers: [removeAgent] },
   ];
 
   async function listAgents(request: Request, response: Response): Promise<Partial<AgentRow>[]> {
     const query = readQuery(request, LIST_QUERY);
-    const { limit = DEFAULT_LIMIT, continue: after = null, mirrored, fields, trend, ...wanted } = query;
+    const { limit = DEFAULT_LIMIT, continue: after = null, mirrored, fields, trend, ...others } = query;
+    const { namespace, ...wanted } = others;
     const onlyOwn = mirrored === 'false';
-    const page = await store.list({ limit, after, onlyOwn, ...wanted }, clock.now());
+    const namespaces = await wantedNamespaces(response, context, namespace);
+    const page = await store.list({ limit, after, onlyOwn, ...wanted, namespaces }, clock.now());
     response.set('x-total-count', String(page.total));
     if (page.next !== null) response.set('link', `<${nextPage(request, limit, page.next)}>; rel="next"`);
     const isTrendWanted = trend === 'true' || fields?.includes('trend') === true;
@@ -95,7 +98,8 @@ export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   }
 
   async function removeAgent(request: Request, response: Response): Promise<void> {
-    const { namespace, name } = await findAgent(request, context);
+    const { namespace, name } = await findAgent(request, response, context);
+    await requireRight(response, context, { right: 'remove', namespace });
     const outcome = await store.remove({ namespace, name });
     if (outcome === 'workload')
       throw new Problem(

@@ -1,5 +1,6 @@
 import { coverageOf } from '../../core/fleet/coverage.ts';
 import { COVERAGE_KINDS } from '../../core/shapes/coverage.ts';
+import { wantedNamespaces } from '../auth/authorize.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { LiveFleet } from '../live/fleet.ts';
 import { namespaceReader } from './find-agent.ts';
@@ -25,11 +26,10 @@ export function coverageRoutes(context: ControlPlaneContext, live: () => LiveFle
         query: COVERAGE_QUERY,
         responses: { 200: { description: 'The gaps by kind.', schema: 'CoverageReport' } },
       },
-      async read(request) {
+      async read(request, response) {
         const { namespace, limit = DEFAULT_LIMIT } = readQuery(request, COVERAGE_QUERY);
-        const agents = await live().excerpts();
-        const wanted = agents.filter((agent) => agent.namespace === (namespace ?? agent.namespace));
-        return coverageOf(wanted, { at: context.clock.now(), limit });
+        const agents = await live().excerpts(await wantedNamespaces(response, context, namespace));
+        return coverageOf(agents, { at: context.clock.now(), limit });
       },
     }),
   ];

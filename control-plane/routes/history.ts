@@ -1,4 +1,4 @@
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import {
   HISTORY_STEPS,
   type AgentHistory,
@@ -9,8 +9,8 @@ import { MAX_POINTS, rangeOf } from '../../core/fleet/steps.ts';
 import type { Operation } from '../../core/openapi/operation.ts';
 import { isoTime } from '../../core/shapes/field.ts';
 import { INVALID } from '../../core/untrusted/fields.ts';
-import { present } from '../../core/untrusted/present.ts';
 import { Problem } from '../../runtime/problem.ts';
+import { wantedNamespaces } from '../auth/authorize.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { HistoryStore, Times } from '../stores/history.ts';
 import { findAgent, namespaceReader } from './find-agent.ts';
@@ -98,26 +98,27 @@ export function historyRoutes(context: ControlPlaneContext): ControlPlaneRoute[]
       read: agentHistory,
     }),
     readRoute('/api/v1/history', {
-      summary: `\`{namespace, step, from, to, points[]}\`, oldest first: all agents in each hour or day. A point has \`{at, agents, heartbeats, score, grades, tokens, costUsd, outcomes}\`; \`score\` is the mean. Query: \`?step=hour\` (default) or \`day\`, \`?from=\`, \`?to=\`, \`?namespace=\`. 400 above ${MAX_POINTS} points. 501 with the Kubernetes store.`,
+      summary: `\`{namespace, step, from, to, points[]}\`, oldest first: all agents that the caller may read, in each hour or day. A point has \`{at, agents, heartbeats, score, grades, tokens, costUsd, outcomes}\`; \`score\` is the mean. Query: \`?step=hour\` (default) or \`day\`, \`?from=\`, \`?to=\`, \`?namespace=\`. 400 above ${MAX_POINTS} points. 501 with the Kubernetes store.`,
       operation: FLEET_OPERATION,
       read: fleetHistory,
     }),
   ];
 
-  async function agentHistory(request: Request): Promise<AgentHistory> {
+  async function agentHistory(request: Request, response: Response): Promise<AgentHistory> {
     const history = requireHistory(context, 'history');
     const { step = 'hour', ...given } = readQuery(request, HISTORY_QUERY);
     const range = requireRange(step, given, clock.now());
-    const { namespace, name } = await findAgent(request, context);
+    const { namespace, name } = await findAgent(request, response, context);
     const found = await history.agent({ namespace, name, step, ...range });
     return { agentName: name, namespace, step, ...textOf(range), ...found };
   }
 
-  async function fleetHistory(request: Request): Promise<FleetHistory> {
+  async function fleetHistory(request: Request, response: Response): Promise<FleetHistory> {
     const history = requireHistory(context, 'history');
     const { step = 'hour', namespace, ...given } = readQuery(request, FLEET_QUERY);
     const range = requireRange(step, given, clock.now());
-    const points = await history.fleet({ step, ...range, ...present({ namespace }) });
+    const namespaces = await wantedNamespaces(response, context, namespace);
+    const points = await history.fleet({ step, ...range, namespaces });
     return { namespace: namespace ?? null, step, ...textOf(range), points };
   }
 }

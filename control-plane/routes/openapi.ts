@@ -9,6 +9,9 @@ import type { JsonSchema } from '../../core/untrusted/json-schema.ts';
 import { SCHEMAS } from '../../core/openapi/schemas.ts';
 import { conditional } from '../../runtime/conditional.ts';
 import { VERSION } from '../../runtime/version.ts';
+import { ABOUT } from '../auth/access/access.ts';
+import type { PersonAccess } from '../auth/authorize.ts';
+import { PERSON_AUDIENCE } from '../auth/kubernetes-tokens.ts';
 import type { ControlPlaneRoute } from '../context.ts';
 import { registrationBody } from '../../core/shapes/registration.ts';
 
@@ -35,11 +38,11 @@ export function openApiRoute(routes: readonly ControlPlaneRoute[]): ControlPlane
   };
 }
 
-/** Whether the responses of the route have an ETag: JSON that an admin reads. */
+/** Whether the responses of the route have an ETag: JSON for persons and programs. */
 export function isConditional({ method, access, operation }: DocumentedRoute): boolean {
   const ok = operation.responses[200];
   const isJson = typeof ok === 'object' && ok.schema !== undefined && ok.contentType === undefined;
-  return method === 'GET' && access === 'admin' && isJson;
+  return method === 'GET' && access !== 'open' && access !== 'bearer' && isJson;
 }
 
 /** The groups of the routes, in the order of the document. `controlPlaneRoutes` assigns the routes. */
@@ -51,7 +54,8 @@ const TAGS = {
   Organisation: 'The rules of the organisation, and the judgement of manifests.',
   Stops: 'Stops of agents: who stopped which agents, and why. Deleting a stop is the resume.',
   Fleet: 'All agents together: what is not seen of them, what each rule found, and changes as events.',
-  'Admin actions': 'The log of requests of administrators that change something.',
+  'Admin actions': 'The log of requests of persons and programs that change something.',
+  Callers: 'Who the caller of a request is, and what it may do.',
   Heartbeats: 'For sidecars and agents: registration, keys, heartbeats and directives.',
   Dashboard: 'The web pages of the dashboard.',
   Process: 'The process itself: liveness, readiness, metrics and this document.',
@@ -84,7 +88,17 @@ const DESCRIPTION =
   'The REST API of the fleet. Errors are `application/problem+json` (RFC 9457). An unknown path returns 404, and another method on a known path 405 with `Allow`. Every GET operation also supports HEAD. Responses to GET requests from 2 KiB are compressed if the client accepts it. Members of request bodies that are not described are ignored. A connection with too many unanswered requests gets 503, and a request that takes too long to arrive gets 408.';
 
 const SECURITY_SCHEMES: Readonly<Record<string, JsonSchema>> = {
-  adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key', description: 'The admin key.' },
+  adminKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Admin-Key',
+    description: 'The admin key, or the read key, which can only read.',
+  },
+  personToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: `In a cluster: a ServiceAccount token for the audience \`${PERSON_AUDIENCE}\`, as of \`kubectl create token\`.`,
+  },
   agentKey: {
     type: 'http',
     scheme: 'bearer',
@@ -112,19 +126,8 @@ const NOT_MODIFIED: Operation['responses'] = {
 
 const UNAVAILABLE = 'The store is unavailable, or cannot answer in time.';
 
-const ACCESS: Readonly<Record<ControlPlaneRoute['access'], Access>> = {
+const ACCESS: Readonly<Record<'open' | 'bearer', Access>> = {
   open: { security: [], responses: {} },
-  admin: {
-    security: ['adminKey'],
-    responses: {
-      401: {
-        description: 'The header `X-Admin-Key` is missing.',
-        headers: { 'WWW-Authenticate': '`X-Admin-Key`' },
-      },
-      403: 'The admin key is wrong.',
-      503: `${UNAVAILABLE} Also: no admin key is configured.`,
-    },
-  },
   bearer: {
     security: ['agentKey'],
     responses: {
@@ -139,8 +142,25 @@ const ACCESS: Readonly<Record<ControlPlaneRoute['access'], Access>> = {
   },
 };
 
+function personAccessOf(right: PersonAccess): Access {
+  const needed = right === 'person' ? '' : ` Or the caller has no right to ${ABOUT[right]} there.`;
+  return {
+    security: ['adminKey', 'personToken'],
+    responses: {
+      401: {
+        description: 'There is no credential, or the token is not valid or has expired.',
+        headers: { 'WWW-Authenticate': '`X-Admin-Key` or `Bearer`' },
+      },
+      403: `The key is wrong, or it can only read.${needed}`,
+      429: 'Too many invalid tokens from this address.',
+      503: `${UNAVAILABLE} Also: no admin key is configured, or the API server cannot verify the caller or its rights.`,
+    },
+  };
+}
+
 function accessOf(route: DocumentedRoute): Access {
-  const access = ACCESS[route.access as ControlPlaneRoute['access']];
+  const kind = route.access as ControlPlaneRoute['access'];
+  const access = kind === 'open' || kind === 'bearer' ? ACCESS[kind] : personAccessOf(kind);
   if (!isConditional(route)) return access;
   return { ...access, headers: IF_NONE_MATCH, responses: { ...access.responses, ...NOT_MODIFIED } };
 }

@@ -6,6 +6,7 @@ import { MAX_JUDGED_BYTES, UNJUDGED } from '../../core/organisation/gate.ts';
 import { MAX_BREAKING, MAX_BROKEN, type OrganisationReport } from '../../core/shapes/organisation.ts';
 import { whileWaiting } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
+import { readableBy } from '../auth/authorize.ts';
 import { callerOf } from '../auth/caller.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { LiveFleet } from '../live/fleet.ts';
@@ -39,8 +40,8 @@ export function organisationRoutes(context: ControlPlaneContext, live: () => Liv
     {
       method: 'GET',
       path: '/api/v1/organisation',
-      access: 'admin',
-      summary: `\`{policies: [{name, agents, broken, notJudged, rules: [{id, action, severity, check, enforcedAt, broken, wouldBlock, agents: [{namespace, agentName, since}]}], exceptions: [{namespace, agents, rules, reason, expires, state}]}], invalid: [{policy, reason}]}\`: the rules of the organisation, with the number of agents that break each and the first ${MAX_BREAKING} of them. \`wouldBlock\` is the dry run of a Warn or Audit rule. At most two seconds old. 503 while the rules are not known.`,
+      access: 'read',
+      summary: `\`{policies: [{name, agents, broken, notJudged, rules: [{id, action, severity, check, enforcedAt, broken, wouldBlock, agents: [{namespace, agentName, since}]}], exceptions: [{namespace, agents, rules, reason, expires, state}]}], invalid: [{policy, reason}]}\`: the rules of the organisation, with the number of agents that break each and the first ${MAX_BREAKING} of them, as far as the caller may read them. \`wouldBlock\` is the dry run of a Warn or Audit rule. At most two seconds old. 503 while the rules are not known.`,
       operation: {
         id: 'getOrganisation',
         responses: {
@@ -50,7 +51,9 @@ export function organisationRoutes(context: ControlPlaneContext, live: () => Liv
       },
       handlers: [
         async (_request: Request, response: Response) => {
-          response.json(reportOf(organisation.rules, await live().excerpts(), clock.now()));
+          const namespaces = await readableBy(response, context);
+          const agents = await live().excerpts(namespaces);
+          response.json(reportOf(organisation.rules, { agents, namespaces }, clock.now()));
         },
       ],
     },
@@ -102,13 +105,24 @@ function manifestHandlers({ organisation, clock }: ControlPlaneContext): Request
 const tooMany = (): Problem =>
   new Problem(429, 'too many manifests of the namespace wait to be judged; try again', { headers: RETRY });
 
-/** The response of `GET /api/v1/organisation`. */
-function reportOf(rules: RuleSource, agents: readonly AgentExcerpt[], at: Date): OrganisationReport {
+/** The response of `GET /api/v1/organisation`, for a caller who may read these agents. */
+function reportOf(
+  rules: RuleSource,
+  { agents, namespaces }: { agents: readonly AgentExcerpt[]; namespaces: readonly string[] | null },
+  at: Date,
+): OrganisationReport {
   const policies = rules.policies();
   if (policies === null)
     throw new Problem(503, 'the AgentPolicies are not known yet; try again', { headers: RETRY });
   return {
-    policies: policies.map((policy) => policyReportOf(policy, agents, rules, at)),
+    policies: policies
+      .map((policy) => policyReportOf(policy, agents, rules, at))
+      .map((report) => ({
+        ...report,
+        exceptions: report.exceptions.filter(
+          ({ namespace }) => namespaces === null || namespaces.includes(namespace),
+        ),
+      })),
     invalid: [...rules.invalid()],
   };
 }

@@ -1,11 +1,14 @@
 import type { Request, Response } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
+import type { Actor } from '../../core/shapes/actor.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import { withExpiry } from '../../core/evidence/proof-expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/evidence/parse-proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
+import { requireRight } from '../auth/authorize.ts';
+import { actorOf, actorText } from '../auth/principal.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { AGENT_QUERY, AGENT_RESPONSES, findAgent } from './find-agent.ts';
 import { readRoute } from './read-route.ts';
@@ -31,9 +34,9 @@ const LIST = {
 const SUBMIT = {
   method: 'POST',
   path: RULE_PATH,
-  access: 'admin',
+  access: 'prove',
   summary:
-    'Body `{verifiedBy, method, expiresAt?}`. 201 with the record of origin `control-plane`. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
+    'Body `{verifiedBy, method, expiresAt?}`. 201 with the record of origin `control-plane`; `verifiedBy` is what the caller states, `actor` is the caller as the control plane verified it. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
   operation: {
     id: 'submitProof',
     query: AGENT_QUERY,
@@ -49,7 +52,7 @@ const SUBMIT = {
 const REMOVE = {
   method: 'DELETE',
   path: RULE_PATH,
-  access: 'admin',
+  access: 'withdraw',
   summary: '204. 404 if there is no record. Heartbeats do not restore a deleted record.',
   operation: {
     id: 'deleteProof',
@@ -71,32 +74,43 @@ export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
     { ...REMOVE, handlers: [removeProof] },
   ];
 
-  async function listProofs(request: Request): Promise<ProofRecord[]> {
-    const { status } = await findAgent(request, context);
+  async function listProofs(request: Request, response: Response): Promise<ProofRecord[]> {
+    const { status } = await findAgent(request, response, context);
     return withExpiry(status.proofs ?? [], clock.now());
   }
 
   async function submitProof(request: Request, response: Response): Promise<void> {
-    const { namespace, name } = await findAgent(request, context);
+    const { namespace, name } = await findAgent(request, response, context);
+    await requireRight(response, context, { right: 'prove', namespace });
     const ruleId = ruleOf(request);
     const at = clock.now();
     const parsed = parseProofSubmission(request.body as unknown, at);
     if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
-    const record = proofRecordOf(ruleId, parsed.submission, { origin: 'control-plane', at });
+    const actor = actorOf(response);
+    if (context.isApproverNotAuthor && isAuthor(actor, parsed.submission.verifiedBy))
+      throw new Problem(403, 'the approver of a proof must not be its author: verifiedBy is the caller');
+    const record = proofRecordOf(ruleId, parsed.submission, { origin: 'control-plane', at, actor });
     const outcome = await store.putProof({ namespace, name, record, at });
     if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
-    logger.info('proof stored', { agent: name, namespace, ruleId });
+    logger.info('proof stored', { agent: name, namespace, ruleId, actor: actorText(actor) });
     response.status(201).json(record);
   }
 
   async function removeProof(request: Request, response: Response): Promise<void> {
-    const { namespace, name } = await findAgent(request, context);
+    const { namespace, name } = await findAgent(request, response, context);
+    await requireRight(response, context, { right: 'withdraw', namespace });
     const ruleId = ruleOf(request);
     const outcome = await store.removeProof({ namespace, name, ruleId, at: clock.now() });
     if (outcome !== 'removed') throw new Problem(404, `${name} has no proof for ${ruleId}`);
-    logger.info('proof removed', { agent: name, namespace, ruleId });
+    logger.info('proof removed', { agent: name, namespace, ruleId, actor: actorText(actorOf(response)) });
     response.status(204).end();
   }
+}
+
+/** A key does not identify a person, so its caller is never the author. */
+function isAuthor({ sub, name }: Actor, verifiedBy: string): boolean {
+  const given = verifiedBy.trim().toLowerCase();
+  return [sub, name].some((own) => own?.trim().toLowerCase() === given);
 }
 
 function ruleOf(request: Request): string {

@@ -19,7 +19,7 @@ export function registrationRoutes(context: ControlPlaneContext): ControlPlaneRo
     {
       method: 'POST',
       path: '/api/v1/register',
-      access: 'admin',
+      access: 'register',
       summary:
         'Body `{agentName, runtime, manifest?}`. 201 with `{agentId, apiKey, expiresAt}`. 200 for a known agent, with the same id and a new key; all older keys are revoked. The key is a JWT, valid for 30 days. 409 if the name belongs to a workload.',
       operation: {
@@ -55,6 +55,7 @@ export function registrationRoutes(context: ControlPlaneContext): ControlPlaneRo
 function register(context: ControlPlaneContext): RequestHandler {
   return async (request, response) => {
     const { store, clock, logger } = context;
+    const keys = signer(context);
     const parsed = parseRegistration(request.body as unknown);
     if (!parsed.ok)
       throw new Problem(400, 'the registration is not valid', { extra: { errors: parsed.errors } });
@@ -66,7 +67,7 @@ function register(context: ControlPlaneContext): RequestHandler {
     if (outcome.kind === 'taken')
       throw new Problem(409, `${agentName} is a workload of this cluster and does not need registration`);
     const { agentId } = outcome.record;
-    const { apiKey, ...token } = await signer(context).issue({ agentId, agentName }, at);
+    const { apiKey, ...token } = await keys.issue({ agentId, agentName }, at);
     await requireStored(store.replaceTokens({ namespace, name: agentName, agentId, token, at }));
     logger.info('remote agent registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
     response
@@ -91,7 +92,7 @@ function renew(context: ControlPlaneContext): RequestHandler {
 }
 
 function signer({ tokens }: ControlPlaneContext): RegistrationTokens {
-  // Unreachable: register requires the admin key, and an admin key always gives a signing key.
+  // With the admin key there is always a signing key.
   if (tokens === null) throw new Problem(503, 'neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set');
   return tokens;
 }

@@ -1,4 +1,4 @@
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { InstanceReport } from '../stores/store.ts';
@@ -71,12 +71,12 @@ export function reportRoutes(context: ControlPlaneContext): ControlPlaneRoute[] 
         query: REPORT_QUERY,
         responses: { 200: { description: 'The report.', schema }, ...AGENT_RESPONSES },
       },
-      read: (request) => lastReport(request, bodyOf),
+      read: (request, response) => lastReport(request, response, bodyOf),
     }),
   );
 
-  async function lastReport(request: Request, bodyOf: View['bodyOf']): Promise<object> {
-    const agent = await findAgent(request, context);
+  async function lastReport(request: Request, response: Response, bodyOf: View['bodyOf']): Promise<object> {
+    const agent = await findAgent(request, response, context);
     const { instance } = readQuery(request, REPORT_QUERY);
     const report = await context.store.report(agent, instance ?? null, context.clock.now());
     if (report === null)

@@ -3,13 +3,13 @@ import type { Request, Response } from 'express';
 import { isDnsLabel, isDnsSubdomain } from '../../core/injection/names.ts';
 import { stopId, type AgentStop } from '../../core/organisation/stops.ts';
 import { stopRequest, type StopEntry } from '../../core/shapes/agent-stop.ts';
-import type { Actor } from '../../core/shapes/actor.ts';
 import { parseWith } from '../../core/shapes/field.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
-import { actorOf } from '../auth/principal.ts';
+import { readableBy, requireRight } from '../auth/authorize.ts';
+import { principalOf } from '../auth/principal.ts';
 import { noteNamespace } from '../auth/record-actions.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { StopState } from '../stops/stops.ts';
@@ -47,7 +47,7 @@ export function stopRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
     {
       method: 'POST',
       path: PATH,
-      access: 'admin',
+      access: 'stop',
       summary:
         'Body `{namespace?, agents?, namespaces?, reason, until?}`: stops agents. Without `namespace` it applies to the agents in `namespaces`, or to all. 201 with the stop. 202 with `stored: false` while the API server or the database is unavailable: it applies to the sidecars that are connected to this replica, in memory, and is stored later. 400 with `errors`. 409 if the API server rejects it.',
       operation: {
@@ -64,7 +64,7 @@ export function stopRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
     {
       method: 'DELETE',
       path: `${PATH}/:namespace/:stop`,
-      access: 'admin',
+      access: 'resume',
       summary:
         'Ends a stop: its agents resume, unless another stop applies. 204, 404. 503 while the API server or the database is unavailable.',
       operation: {
@@ -81,26 +81,32 @@ export function stopRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   ];
 }
 
-function handlersOf({ stops, clock, logger }: ControlPlaneContext) {
+function handlersOf(context: ControlPlaneContext) {
+  const { stops, clock, logger } = context;
+  const { rootNamespace } = stops;
   return {
-    list: (): Promise<StopEntry[]> => {
+    list: async (_request: Request, response: Response): Promise<StopEntry[]> => {
       const known = stops.list(clock.now());
       if (known === null) throw tryAgain('the stops are not known yet; try again', 2);
-      return Promise.resolve(known.map(entryOf).sort((a, b) => Date.parse(b.since) - Date.parse(a.since)));
+      const readable = await readableBy(response, context);
+      return known
+        .filter(({ stop }) => readable === null || readable.includes(stop.namespace))
+        .map((state) => entryOf(state, rootNamespace))
+        .sort((a, b) => Date.parse(b.since) - Date.parse(a.since));
     },
 
     create: async (request: Request, response: Response): Promise<void> => {
-      const actor = actorOf(response);
       const stop = requestedStop(request.body, {
-        rootNamespace: stops.rootNamespace,
+        rootNamespace,
         at: clock.now(),
-        actor,
+        by: userOf(response),
       });
       noteNamespace(request, stop.namespace);
+      await requireRight(response, context, { right: 'stop', namespace: stop.namespace });
       const state = await stops.add(stop);
       const { by, reason } = stop.spec;
       logger.info('agents stopped', { stop: stopId(stop), by, reason, stored: state.isStored });
-      response.status(state.isStored ? 201 : 202).json(entryOf(state));
+      response.status(state.isStored ? 201 : 202).json(entryOf(state, rootNamespace));
     },
 
     remove: async (request: Request, response: Response): Promise<void> => {
@@ -109,9 +115,10 @@ function handlersOf({ stops, clock, logger }: ControlPlaneContext) {
       const isValid = isDnsLabel(namespace) && isDnsSubdomain(name);
       if (isValid) noteNamespace(request, namespace);
       const key = { namespace, name };
+      if (isValid) await requireRight(response, context, { right: 'resume', namespace });
       if (!isValid || !(await stops.remove(key).catch(notNow)))
         throw new Problem(404, `stop ${stopId(key)} not found`);
-      logger.info('stop of agents ended', { stop: stopId(key), by: textOf(actorOf(response)) });
+      logger.info('stop of agents ended', { stop: stopId(key), by: userOf(response) });
       response.status(204).end();
     },
   };
@@ -125,7 +132,7 @@ function notNow(error: unknown): never {
 /** Throws a 400 with all errors. */
 function requestedStop(
   body: unknown,
-  { rootNamespace, at, actor }: { rootNamespace: string; at: Date; actor: Actor },
+  { rootNamespace, at, by }: { rootNamespace: string; at: Date; by: string },
 ): AgentStop {
   const parsed = parseWith(stopRequest, body);
   const errors = parsed.ok ? [] : parsed.errors;
@@ -137,15 +144,20 @@ function requestedStop(
   if (errors.length > 0) throw new Problem(400, 'the stop is not valid', { extra: { errors } });
   return {
     ...{ namespace, name: `stop-${randomUUID().slice(0, 13)}`, since: at.toISOString() },
-    spec: { ...spec, by: textOf(actor) },
+    spec: { ...spec, by },
   };
 }
 
-/** A person as text, for `spec.by`. */
-const textOf = ({ name, iss, sub, method }: Actor): string =>
-  (name ?? (sub === undefined ? method : `${iss ?? ''}#${sub}`)).slice(0, MAX_BY);
+/** The caller for `spec.by`: as Kubernetes names it, so that it is the same for a stop by kubectl; else the kind of key. */
+function userOf(response: Response): string {
+  const { user, method } = principalOf(response);
+  return (user === '' ? method : user).slice(0, MAX_BY);
+}
 
-const entryOf = ({ stop, isStored }: StopState): StopEntry => {
+/** A reader need not know the namespace of the release to see that a stop is about every namespace. */
+const entryOf = ({ stop, isStored }: StopState, rootNamespace: string): StopEntry => {
   const { namespace, name, since, spec } = stop;
-  return { id: stopId(stop), namespace, name, ...present(spec), since, stored: isStored };
+  const everywhere = namespace === rootNamespace && spec.namespaces === undefined;
+  const about = everywhere ? { ...spec, namespaces: ['*'] } : spec;
+  return { id: stopId(stop), namespace, name, ...present(about), since, stored: isStored };
 };

@@ -1,5 +1,6 @@
 import type { HeartbeatReply } from '../../core/shapes/heartbeat-reply.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
+import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { proofSetOf } from '../../core/observation/proofs.ts';
 import { othersToday } from '../../core/observation/tokens.ts';
 import { stopDirectiveOf, stopId, type AgentStop } from '../../core/organisation/stops.ts';
@@ -33,13 +34,18 @@ export function replyTo(agent: AgentRecord, input: ReplyInput): HeartbeatReply |
   const reply: HeartbeatReply = {
     ...(isInSync(proofs, sent)
       ? {}
-      : { proof: withExpiry(proofs.proofs, at), proofRevision: proofs.revision }),
+      : { proof: withExpiry(proofs.proofs, at).map(withoutActor), proofRevision: proofs.revision }),
     ...(others.tokens === 0 && others.costUsd === 0 ? {} : { othersToday: others }),
     ...(intervalSeconds === heartbeat.intervalSeconds ? {} : { intervalSeconds }),
     ...organisationReply(heartbeat, input.prepared),
     ...stopReply(heartbeat, input.stop),
   };
   return Object.keys(reply).length === 0 ? null : reply;
+}
+
+/** An agent does not need to know the persons who approve its proofs. */
+function withoutActor({ actor: _, ...proof }: ProofRecord): ProofRecord {
+  return proof;
 }
 
 /** What a sidecar needs of the rules. A reporter has no lanes and does not send manifests. */

@@ -41,6 +41,10 @@ export function dualWriteStore({ store, mirror, clock, logger }: DualWriteOption
     find: (key, at) => store.find(key, at),
     findByName: (name, at) => store.findByName(name, at),
     list: (query, at) => store.list(query, at),
+    async namespaces() {
+      const observed = await mirror.namespaces().catch(() => []);
+      return [...new Set([...(await store.namespaces()), ...observed])].sort();
+    },
     report: (key, instance, at) => store.report(key, instance, at),
     changes: (position, at) => store.changes(position, at),
     async register(registration, at) {

@@ -20,7 +20,8 @@ export interface AgentHistoryQuery extends AgentKey, Times {
 }
 
 export interface FleetHistoryQuery extends Times {
-  namespace?: string;
+  /** null: every namespace. */
+  namespaces: readonly string[] | null;
   step: FleetHistory['step'];
 }
 

@@ -11,6 +11,10 @@ import { ManifestWorker } from '../../runtime/manifest-worker.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { loadPolicies } from '../../runtime/organisation-files.ts';
 import { createApiServerOutage } from '../outage-log.ts';
+import { NO_ACCESS, type Access } from '../auth/access/access.ts';
+import { KubernetesAccess } from '../auth/access/kubernetes-access.ts';
+import { loadRoles } from '../auth/access/roles.ts';
+import { KubernetesTokens } from '../auth/kubernetes-tokens.ts';
 import { PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
 import { NO_RULES, Organisation } from '../organisation/organisation.ts';
@@ -61,13 +65,15 @@ export async function openStores({ config, logger, metrics }: Parts) {
   try {
     await knownCas?.read();
     const rules = ofCluster ?? (await rulesOfFiles(config.ORGANISATION_POLICIES));
+    const access = await accessOf(config, client && { client, clock, apiServer });
     ofCluster?.start();
     await store.start();
     await stops.start();
     // Without a cluster there are no pods to identify.
     const pods = client && new PodIdentity({ client, clock, metrics, sidecarImages, knownCas });
+    const kubernetesTokens = client && new KubernetesTokens({ client, clock, apiServer });
     organisation = new Organisation(rules, worker);
-    return { store, apiServer, pods, organisation, stops, close };
+    return { store, apiServer, pods, kubernetesTokens, access, organisation, stops, close };
   } catch (error) {
     await close();
     throw error;
@@ -77,6 +83,14 @@ export async function openStores({ config, logger, metrics }: Parts) {
 /** The stops of a control plane without a cluster. */
 export const stopsOf = ({ stops }: Store, clock: Clock): StopStorage =>
   stops === undefined ? NO_STOPS : new SqlStops(stops, clock);
+
+async function accessOf(
+  { PLATFORM_ROLES_FILE: path }: ControlPlaneConfig,
+  ofCluster: ConstructorParameters<typeof KubernetesAccess>[0] | null,
+): Promise<Access> {
+  if (ofCluster !== null) return new KubernetesAccess(ofCluster);
+  return path === null ? NO_ACCESS : loadRoles(path);
+}
 
 /** The rules of a file or directory. Rejects with all problems of the files. */
 async function rulesOfFiles(path: string | null): Promise<RuleSource> {

@@ -94,7 +94,8 @@ export interface ListQuery {
   after: AgentKey | null;
   phase?: Phase;
   grade?: Grade;
-  namespace?: string;
+  /** Only agents in these namespaces; null: in every namespace. */
+  namespaces: readonly string[] | null;
   /** Leave out agents that are mirrored from another control plane. */
   onlyOwn?: boolean;
 }
@@ -174,6 +175,8 @@ export interface Store {
   /** All agents with this name, ordered by namespace. */
   findByName(name: string, at: Date): Promise<AgentRecord[]>;
   list(query: ListQuery, at: Date): Promise<AgentPage>;
+  /** The namespaces that have agents, in order; those of `cluster` too while it can be read. */
+  namespaces(): Promise<readonly string[]>;
   /** The report of one instance, or of the worst live instance; null: no heartbeat yet, or no such instance. */
   report(key: AgentKey, instance: string | null, at: Date): Promise<InstanceReport | null>;
 

@@ -1,4 +1,6 @@
 import { parseWith } from '../shapes/field.ts';
+import type { Actor } from '../shapes/actor.ts';
+import { present } from '../untrusted/present.ts';
 import type { FieldError } from '../untrusted/fields.ts';
 import { type ProofOrigin } from '../shapes/values.ts';
 import { type ProofRecord, type ProofSubmission, proofSubmission } from '../shapes/proof.ts';
@@ -20,7 +22,8 @@ export function parseProofSubmission(
 export function proofRecordOf(
   ruleId: string,
   submission: ProofSubmission,
-  written: { origin: ProofOrigin; at: Date },
+  written: { origin: ProofOrigin; at: Date; actor?: Actor },
 ): ProofRecord {
-  return { ruleId, origin: written.origin, ...submission, verifiedAt: written.at.toISOString() };
+  const { origin, at, actor } = written;
+  return { ruleId, origin, ...submission, verifiedAt: at.toISOString(), ...present({ actor }) };
 }

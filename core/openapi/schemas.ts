@@ -5,7 +5,7 @@ import { agentRow, agentSelection, fleetEvent } from '../shapes/agent-row.ts';
 import { coverageGap, coverageKind, coverageReport } from '../shapes/coverage.ts';
 import { condition } from '../shapes/condition.ts';
 import { agentHistory, fleetHistory, fleetPoint, historyChange, historyPoint } from '../shapes/history.ts';
-import { actor, me } from '../shapes/actor.ts';
+import { me } from '../shapes/actor.ts';
 import { stopDirective, stopEntry } from '../shapes/agent-stop.ts';
 import { directives, sentDirective } from '../shapes/directive.ts';
 import { drift } from '../shapes/drift.ts';
@@ -47,7 +47,7 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   responseSchemas([outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
   responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),
-  responseSchemas([actor, me, stopDirective, stopEntry, directives]),
+  responseSchemas([me, stopDirective, stopEntry, directives]),
   responseSchemas([notJudged, sentDirective, manifestJudgement, organisationRules, agentOrganisation]),
   responseSchemas([coverageReport, coverageGap, coverageKind, ruleState]),
   responseSchemas([storedGap, storedHealth, storedUsage, storedEgress, heartbeatReply, agentKey]),

@@ -2,8 +2,8 @@ import { agentPolicySpec } from '../shapes/agent-policy.ts';
 import { DNS_SUBDOMAIN } from '../shapes/common.ts';
 import { matching, oneOf, parseWith, type Parsed } from '../shapes/field.ts';
 import { object } from '../shapes/object.ts';
-import { isRecord, own, type FieldError } from '../untrusted/fields.ts';
-import type { JsonSchema } from '../untrusted/json-schema.ts';
+import { unknownMembers } from '../shapes/unknown-members.ts';
+import { isRecord, own } from '../untrusted/fields.ts';
 import type { AgentPolicy } from './finding.ts';
 
 const document = object('An AgentPolicy.', {
@@ -22,18 +22,4 @@ export function parsePolicy(value: unknown): Parsed<AgentPolicy> {
   if (!parsed.ok) return { ok: false, errors: [...parsed.errors, ...unknown] };
   if (unknown.length > 0) return { ok: false, errors: unknown };
   return { ok: true, value: { name: parsed.value.metadata.name, spec: parsed.value.spec } };
-}
-
-/** The members that a schema does not have. */
-function unknownMembers(value: unknown, schema: JsonSchema, path: string): FieldError[] {
-  const { properties, items } = schema as { properties?: Record<string, JsonSchema>; items?: JsonSchema };
-  if (Array.isArray(value) && items !== undefined)
-    return value.flatMap((each, index) => unknownMembers(each, items, `${path}[${index}]`));
-  if (!isRecord(value) || properties === undefined) return [];
-  return Object.entries(value).flatMap(([key, each]) => {
-    const of = own(properties, key) as JsonSchema | undefined;
-    if (of !== undefined) return unknownMembers(each, of, `${path}.${key}`);
-    const known = Object.keys(properties).join(', ');
-    return [{ path: `${path}.${key}`, message: `is not known; the members are ${known}` }];
-  });
 }

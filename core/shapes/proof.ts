@@ -1,3 +1,4 @@
+import { actor } from './actor.ts';
 import { isoTime, oneOf, optional, text, type Field } from './field.ts';
 import { namedObject, object, type TypeOf } from './object.ts';
 import { PROOF_ORIGINS } from './values.ts';
@@ -29,6 +30,7 @@ const members = {
 const ABOUT = 'A record that a compliance rule was tested, and how.';
 export const proofRecord = namedObject('ProofRecord', ABOUT, {
   ...members,
+  'actor?': actor,
   'expired?': oneOf('True if expiresAt has passed.', [true]),
 });
 

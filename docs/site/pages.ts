@@ -43,6 +43,7 @@ export const SIDEBAR = [
     ['GitOps, meshes, managed clusters', 'platforms'],
     ['Organisation rules', 'organisation'],
     ['Roll out rules to teams', 'organisation-rollout'],
+    ['Roles', 'roles'],
     ['Operate', 'operations'],
     ['Stop an agent', 'stop'],
     ['Dashboard', 'dashboard'],

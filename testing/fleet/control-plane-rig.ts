@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { createControlPlaneApp } from '../../control-plane/app.ts';
 import { readConfig } from '../../control-plane/config.ts';
 import { createContext, type ControlPlaneContext } from '../../control-plane/context.ts';
+import type { Access } from '../../control-plane/auth/access/access.ts';
+import type { Identifier } from '../../control-plane/auth/principal.ts';
 import type { Organisation } from '../../control-plane/organisation/organisation.ts';
 import { SqlStore } from '../../control-plane/stores/sql/sql-store.ts';
 import { SqliteDatabase } from '../../control-plane/stores/sqlite/sqlite-database.ts';
@@ -68,6 +70,9 @@ export interface ControlPlaneRigOptions {
   listen?: (metrics: Metrics) => Partial<ListenOptions>;
   rateLimitSeconds?: number;
   organisation?: Organisation;
+  /** Credentials of persons other than the keys, and what these persons may do. */
+  signOn?: readonly Identifier[];
+  access?: Access;
 }
 
 export async function startControlPlaneRig(options: ControlPlaneRigOptions = {}): Promise<ControlPlaneRig> {
@@ -128,7 +133,7 @@ export async function startControlPlaneRig(options: ControlPlaneRigOptions = {})
         body: aHeartbeat(heartbeat),
       }),
     stored: async () => {
-      const page = await store.list({ limit: 1_000, after: null }, clock.now());
+      const page = await store.list({ limit: 1_000, after: null, namespaces: null }, clock.now());
       const reports = page.agents.map((agent) => store.report(agent, null, clock.now()));
       return JSON.stringify([page, await Promise.all(reports), await store.stops.read(null)]);
     },

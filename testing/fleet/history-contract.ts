@@ -227,7 +227,7 @@ export function historyContract(name: string, open: () => Promise<HistoryHarness
         );
       expect((await pointsOf(key, 'day'))[0]).toMatchObject({ tokens: 2.7e19, outcomes: { allow: 2.7e19 } });
       const day = { step: 'day' as const, ...range('2026-03-01T00:00:00.000Z', '2026-03-02T00:00:00.000Z') };
-      expect((await history().fleet(day))[0]!.tokens).toBeGreaterThanOrEqual(2.7e19);
+      expect((await history().fleet({ ...day, namespaces: null }))[0]!.tokens).toBeGreaterThanOrEqual(2.7e19);
     });
 
     test('concurrent heartbeats of twenty instances', async () => {
@@ -309,24 +309,33 @@ export function historyContract(name: string, open: () => Promise<HistoryHarness
           ...{ heartbeats: 2, tokens: 2, costUsd: 0.2, outcomes: { ...NO_OUTCOMES, failOpen: 1 } },
         };
         const day = range(`${AT}00:00:00.000Z`, '2030-01-02T00:00:00.000Z');
-        expect(await history().fleet({ step: 'hour', ...day })).toEqual([first, second, third]);
-        expect(await history().fleet({ step: 'hour', ...day, namespace: 'fleet-b' })).toEqual([
+        expect(await history().fleet({ step: 'hour', ...day, namespaces: null })).toEqual([
+          first,
+          second,
+          third,
+        ]);
+        expect(await history().fleet({ step: 'hour', ...day, namespaces: ['fleet-b'] })).toEqual([
           second,
           {
             ...{ ...none, at: third.at, agents: 1, score: 71, grades: { ...noGrades, C: 1 } },
             ...{ tokens: 2, costUsd: 0.2 },
           },
         ]);
-        expect(await history().fleet({ step: 'hour', ...range(second.at, third.at) })).toEqual([second]);
-        expect(await history().fleet({ step: 'day', ...day })).toMatchObject([
+        const several = ['unknown', 'fleet-b', 'another'];
+        expect((await history().fleet({ step: 'hour', ...day, namespaces: several }))[0]).toEqual(second);
+        expect(
+          await history().fleet({ step: 'hour', ...range(second.at, third.at), namespaces: null }),
+        ).toEqual([second]);
+        expect(await history().fleet({ step: 'day', ...day, namespaces: null })).toMatchObject([
           { at: first.at, agents: 7, heartbeats: 13, tokens: 27, costUsd: 0.3, grades: { A: 2, C: 2 } },
         ]);
       });
 
       test('without points', async () => {
         const empty = range('2040-01-01T00:00:00.000Z', '2040-01-02T00:00:00.000Z');
-        expect(await history().fleet({ step: 'hour', ...empty })).toEqual([]);
-        expect(await history().fleet({ step: 'hour', ...ALL, namespace: 'unknown' })).toEqual([]);
+        expect(await history().fleet({ step: 'hour', ...empty, namespaces: null })).toEqual([]);
+        expect(await history().fleet({ step: 'hour', ...ALL, namespaces: ['unknown'] })).toEqual([]);
+        expect(await history().fleet({ step: 'hour', ...ALL, namespaces: [] })).toEqual([]);
       });
     });
 
@@ -449,10 +458,12 @@ export function historyContract(name: string, open: () => Promise<HistoryHarness
     });
 
     describe('admin actions', () => {
-      const anAction = (overrides: Partial<AdminAction> = {}) => ({
+      const ALICE = { method: 'oidc', iss: 'https://id.example', sub: '1', name: 'Alice' } as const;
+      const anAction = (overrides: Partial<Omit<AdminAction, 'id'>> = {}): Omit<AdminAction, 'id'> => ({
         at: '2026-03-01T10:00:00.000Z',
         action: 'deleteAgent',
         address: '10.0.0.1',
+        actor: null,
         agentName: 'shop',
         namespace: 'team',
         ruleId: null,
@@ -465,7 +476,7 @@ export function historyContract(name: string, open: () => Promise<HistoryHarness
         const actions = [
           anAction(),
           anAction({ action: 'register', agentName: null, namespace: null, status: 400 }),
-          anAction({ ruleId: 'MEM-01', status: 201 }),
+          anAction({ ruleId: 'MEM-01', status: 201, actor: ALICE }),
         ];
         for (const action of actions) await history().addAction(action);
         await harness.restart();

@@ -727,7 +727,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         await harness.store.heartbeat(anArrival(keys[0]!));
         await harness.store.heartbeat(anArrival(keys[1]!, { heartbeat: unhealthy(1, 80) }));
         const list = (query: Partial<Parameters<Store['list']>[0]>) =>
-          harness.store.list({ limit: 100, after: null, namespace, ...query }, at(1));
+          harness.store.list({ limit: 100, after: null, namespaces: [namespace], ...query }, at(1));
 
         const first = await list({ limit: 2 });
         expect(first).toMatchObject({ total: 5, next: { namespace, name: 'list-b' } });
@@ -751,17 +751,40 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         const namespace = await harness.namespace();
         for (const letter of ['a', 'b', 'c'])
           await harness.store.register(aRegistration({ namespace, name: `gone-${letter}` }), at(0));
-        const first = await harness.store.list({ limit: 2, after: null, namespace }, at(0));
+        const first = await harness.store.list({ limit: 2, after: null, namespaces: [namespace] }, at(0));
         await harness.store.remove(first.next!);
-        const rest = await harness.store.list({ limit: 2, after: first.next, namespace }, at(0));
+        const rest = await harness.store.list(
+          { limit: 2, after: first.next, namespaces: [namespace] },
+          at(0),
+        );
         expect(idsOf(rest.agents)).toEqual(['gone-c']);
       });
 
       test('of all namespaces is ordered by namespace, then name', async () => {
-        const { agents } = await harness.store.list({ limit: 1000, after: null }, at(0));
+        const { agents } = await harness.store.list({ limit: 1000, after: null, namespaces: null }, at(0));
         const texts = agents.map((agent) => `${agent.namespace}\u0000${agent.name}`);
         expect(texts.length).toBeGreaterThan(5);
         expect(texts).toEqual([...texts].sort());
+        const namespaces = [...new Set(agents.map((agent) => agent.namespace))];
+        expect(await harness.store.namespaces()).toEqual(namespaces);
+      });
+
+      test('of some namespaces has and counts only their agents', async () => {
+        const [one, two, three] = [
+          await harness.namespace(),
+          await harness.namespace(),
+          await harness.namespace(),
+        ];
+        for (const namespace of [one, two, three])
+          await harness.store.register(aRegistration({ namespace, name: `some-${namespace}` }), at(0));
+        const list = async (...namespaces: string[]) => {
+          const page = await harness.store.list({ limit: 2, after: null, namespaces }, at(0));
+          return [page.total, page.agents.map((agent) => agent.namespace)];
+        };
+        expect(await list(one)).toEqual([1, [one]]);
+        expect(await list(one, three)).toEqual([2, [one, three].sort()]);
+        expect(await list(two, 'unknown', 'another')).toEqual([1, [two]]);
+        expect(await list()).toEqual([0, []]);
       });
     });
 

@@ -346,7 +346,10 @@ test('lists mirrored agents, and leaves them out with onlyOwn', async () => {
   const labels = { 'platform.io/mirrored': 'true' };
   server.put(COLLECTION, { metadata: { ...metadata, labels }, spec: { source: 'remote' }, status });
   const listed = async (onlyOwn: boolean) => {
-    const { agents, total } = await store.list({ limit: 10, after: null, onlyOwn }, new Date(T0));
+    const { agents, total } = await store.list(
+      { limit: 10, after: null, namespaces: null, onlyOwn },
+      new Date(T0),
+    );
     return [total, ...agents.map(({ name }) => name)];
   };
   // Wait for the watch.
@@ -387,12 +390,14 @@ test('starts without the API server, is not ready, and becomes ready when the AP
   server.away(true);
   await open();
   expect(store.unready()).toBe('the AgentObservation cache is not synced');
-  await expect(store.list({ limit: 1, after: null }, new Date(T0))).rejects.toMatchObject({ status: 503 });
+  await expect(store.list({ limit: 1, after: null, namespaces: null }, new Date(T0))).rejects.toMatchObject({
+    status: 503,
+  });
   await expect(beat(1)).rejects.toMatchObject({ status: 503 });
   server.away(false);
   await inTime(() => store.unready() === null);
   expect((await beat(1)).kind).toBe('accepted');
-  expect((await store.list({ limit: 1, after: null }, new Date(T0))).total).toBe(1);
+  expect((await store.list({ limit: 1, after: null, namespaces: null }, new Date(T0))).total).toBe(1);
 });
 
 test('returns changes of the watch and heartbeats that are not written yet, and removed agents', async () => {

@@ -178,6 +178,11 @@ export class KubernetesStore implements Store {
     return pageOf(await this.#all(query.onlyOwn), query);
   }
 
+  async namespaces(): Promise<readonly string[]> {
+    await this.#requireSynced();
+    return this.#observations.namespaces();
+  }
+
   async report(key: AgentKey, instance: string | null): Promise<InstanceReport | null> {
     const agent = await this.find(key);
     const report = agent && reportOf(agent.name, agent.status, instance);

@@ -112,6 +112,11 @@ export class Observations {
     });
   }
 
+  /** The namespaces of the objects, in order. */
+  namespaces(): string[] {
+    return [...new Set(this.list().map(({ metadata }) => metadata.namespace))].sort();
+  }
+
   /** Reads the object from the API server. */
   async read({ namespace, name }: AgentKey): Promise<AgentObservation | undefined> {
     const inTime = AbortSignal.timeout(READ_MS);

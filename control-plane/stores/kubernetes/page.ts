@@ -4,11 +4,12 @@ import type { AgentPage, AgentRecord, ListQuery } from '../store.ts';
 /** The page of `agents`, which are ordered by key. */
 export function pageOf(
   agents: readonly AgentRecord[],
-  { phase, grade, namespace, after, limit }: ListQuery,
+  { phase, grade, namespaces, after, limit }: ListQuery,
 ): AgentPage {
+  const wanted = namespaces && new Set(namespaces);
   const matching = agents.filter(
     (agent) =>
-      (namespace === undefined || agent.namespace === namespace) &&
+      (wanted === null || wanted.has(agent.namespace)) &&
       (phase === undefined || agent.status.phase === phase) &&
       (grade === undefined || agent.status.grade === grade),
   );

@@ -97,6 +97,10 @@ const MIGRATIONS: readonly string[] = [
   ${HISTORY_TABLES}
   `,
   STOP_TABLE,
+  `
+  -- Who made the request, as JSON; null: not known.
+  ALTER TABLE admin_actions ADD COLUMN actor TEXT;
+  `,
 ];
 
 /** The schema version of this build. */

@@ -237,7 +237,7 @@ const UNAVAILABLE = { status: 503, headers: { 'retry-after': '2' } };
         store.heartbeat(arrival({ source: 'sidecar', name: `agent-${index}`, uid: 'u' })),
       );
       const pages = await alternating(4, (store) =>
-        store.list({ limit: 1, after: null, phase: 'Unknown' }, at(200)),
+        store.list({ limit: 1, after: null, namespaces: null, phase: 'Unknown' }, at(200)),
       );
       expect(pages.map(({ total }) => total)).toEqual([150, 150, 150, 150]);
     });

@@ -2,6 +2,7 @@ import { nextChangeAt } from '../../../core/observation/next-change.ts';
 import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { compareKeys } from '../compare-keys.ts';
 import type { AgentKey, AgentRecord, ListQuery } from '../store.ts';
+import { inList } from './in-list.ts';
 import type { SqlDatabase, SqlSession, SqlValue } from './sql-database.ts';
 
 export interface AgentWrite {
@@ -44,6 +45,15 @@ const VERSIONS = `
   SELECT namespace, name, changed_at AS "changedAt", revision FROM agents
   WHERE changed_at >= $1 ORDER BY namespace, name`;
 
+/** Reads one key of the index per namespace. DISTINCT would read every agent. */
+const NAMESPACES = `
+  WITH RECURSIVE found (namespace) AS (
+    SELECT min(namespace) FROM agents
+    UNION ALL
+    SELECT (SELECT min(agents.namespace) FROM agents WHERE agents.namespace > found.namespace)
+    FROM found WHERE found.namespace IS NOT NULL)
+  SELECT namespace FROM found WHERE namespace IS NOT NULL`;
+
 const ADD_REMOVAL = `
   INSERT INTO removals (namespace, name, removed_at) VALUES ($1, $2, $3)
   ON CONFLICT (namespace, name) DO UPDATE SET removed_at = excluded.removed_at`;
@@ -71,6 +81,8 @@ export function agentTable(forUpdate: SqlDatabase['forUpdate']) {
       keys(session, `SELECT namespace, name FROM agents WHERE ${SILENT} $1`, before.getTime()),
     versionsSince,
     removedSince: (session: SqlSession, ms: number) => keys(session, REMOVED, ms),
+    namespaces: async (session: SqlSession) =>
+      (await session.all<Pick<AgentKey, 'namespace'>>(NAMESPACES)).map(({ namespace }) => namespace),
     put,
     page,
     remove: (session: SqlSession, key: AgentKey, at: Date) => remove(session, key, { at }),
@@ -118,7 +130,7 @@ async function remove(
   return removed > 0;
 }
 
-const FILTERS = ['namespace', 'phase', 'grade'] as const;
+const FILTERS = ['phase', 'grade'] as const;
 
 async function page(
   session: SqlSession,
@@ -127,6 +139,11 @@ async function page(
   const filters = FILTERS.filter((column) => query[column] !== undefined);
   const conditions = filters.map((column, index) => `${column} = $${index + 1}`);
   const values: SqlValue[] = filters.map((column) => query[column] ?? null);
+  if (query.namespaces !== null) {
+    const list = inList(query.namespaces, values.length + 1);
+    conditions.push(`namespace IN ${list.text}`);
+    values.push(...list.values);
+  }
   const [counted] = await session.all<{ total: number }>(
     `SELECT count(*) AS total FROM agents${whereOf(conditions)}`,
     ...values,

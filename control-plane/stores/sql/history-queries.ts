@@ -6,6 +6,7 @@ import { DAY_MS, startOf, STEP_MS } from '../../../core/fleet/steps.ts';
 import { present } from '../../../core/untrusted/present.ts';
 import type { AgentHistoryQuery, FleetHistoryQuery } from '../history.ts';
 import type { AgentKey } from '../store.ts';
+import { inList } from './in-list.ts';
 import type { SqlDatabase, SqlSession } from './sql-database.ts';
 
 const COUNTERS =
@@ -84,7 +85,6 @@ const fleetPoints = (filter: string): string => `
   GROUP BY starts_at ORDER BY starts_at`;
 
 const ALL_NAMESPACES = fleetPoints('');
-const ONE_NAMESPACE = fleetPoints(' AND namespace = $4');
 
 /** The first step of a range that has roll-ups. */
 const FIRST = `
@@ -112,7 +112,7 @@ export async function fleetHistory(database: SqlDatabase, query: FleetHistoryQue
 /** The first points at or after `start`; `end`: where the next part starts; null: there is none. */
 async function fleetPart(
   session: SqlSession,
-  { namespace, step, to }: FleetHistoryQuery,
+  { namespaces, step, to }: FleetHistoryQuery,
   start: number,
 ): Promise<{ points: FleetPoint[]; end: number | null }> {
   const [row] = await session.all<{ first: number | null }>(FIRST, step, start, to.getTime());
@@ -120,10 +120,14 @@ async function fleetPart(
   if (first === null) return { points: [], end: null };
   const end = first + POINTS_PER_QUERY * STEP_MS[step];
   const range = [step, first, Math.min(end, to.getTime())];
+  const list = namespaces && inList(namespaces, range.length + 1);
   const rows =
-    namespace === undefined
+    list === null
       ? await session.all<FleetRow>(ALL_NAMESPACES, ...range)
-      : await session.all<FleetRow>(ONE_NAMESPACE, ...range, namespace);
+      : await session.all<FleetRow>(
+          fleetPoints(` AND namespace IN ${list.text}`),
+          ...[...range, ...list.values],
+        );
   return { points: rows.map(fleetPointOfRow), end };
 }
 

@@ -169,7 +169,7 @@ test('marks more silent agents than one batch in one read', async () => {
   await open();
   const names = Array.from({ length: 250 }, (_, index) => `agent-${index}`);
   await Promise.all(names.map((name) => beat({ ...SHOP, name }, 1)));
-  const { total } = await store.list({ limit: 1, after: null, phase: 'Unknown' }, at(122));
+  const { total } = await store.list({ limit: 1, after: null, namespaces: null, phase: 'Unknown' }, at(122));
   expect(total).toBe(250);
 });
 

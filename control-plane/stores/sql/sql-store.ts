@@ -143,6 +143,10 @@ export class SqlStore implements Store {
     });
   }
 
+  namespaces(): Promise<readonly string[]> {
+    return this.#database.read((session) => this.#agents.namespaces(session));
+  }
+
   report(key: AgentKey, instance: string | null, at: Date): Promise<InstanceReport | null> {
     return this.#read(at, async (session) => {
       const name = instance ?? reporterOf((await this.#agents.get(session, key))?.status, at);

@@ -103,6 +103,10 @@ const MIGRATIONS: readonly string[] = [
   ${definitionsFor('sqlite', HISTORY_TABLES)}
   `,
   definitionsFor('sqlite', STOP_TABLE),
+  `
+  -- Who made the request, as JSON; null: not known.
+  ALTER TABLE admin_actions ADD COLUMN actor TEXT;
+  `,
 ];
 
 /** The schema version of this build. */

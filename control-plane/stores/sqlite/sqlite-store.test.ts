@@ -84,7 +84,7 @@ describe('The SQLite store', () => {
     const phases = async (seconds: number) => [
       (await store.find(key, at(seconds)))?.status.phase,
       (await store.findByName('shop', at(seconds)))[0]?.status.phase,
-      (await store.list({ limit: 1, after: null, phase: 'Unknown' }, at(seconds))).total,
+      (await store.list({ limit: 1, after: null, namespaces: null, phase: 'Unknown' }, at(seconds))).total,
     ];
     expect(await phases(180)).toEqual(['Healthy', 'Healthy', 0]);
     expect(await phases(180.001)).toEqual(['Unknown', 'Unknown', 1]);
