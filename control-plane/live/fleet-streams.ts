@@ -175,16 +175,14 @@ export class FleetStreams {
       (namespaces) => viewOf(namespaces).key === view.key,
       () => false,
     );
-    if (!isSame) endOrCut(stream);
+    // Its events are about what it could read until now.
+    if (!isSame && !stream.isOver) stream.end();
   }
 
+  /** Does not wait for clients that do not read. */
   #endAll(): void {
-    for (const { stream } of this.#readers) endOrCut(stream);
+    for (const { stream } of this.#readers)
+      if (stream.unsentBytes > 0) stream.cut();
+      else stream.end();
   }
-}
-
-/** Does not wait for a client that does not read. */
-function endOrCut(stream: EventStream): void {
-  if (stream.unsentBytes > 0) stream.cut();
-  else stream.end();
 }

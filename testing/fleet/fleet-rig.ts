@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createControlPlaneApp } from '../../control-plane/app.ts';
+import type { Access } from '../../control-plane/auth/access/access.ts';
+import type { Identifier } from '../../control-plane/auth/principal.ts';
 import { readConfig } from '../../control-plane/config.ts';
 import { createContext } from '../../control-plane/context.ts';
 import { KubernetesStore } from '../../control-plane/stores/kubernetes/kubernetes-store.ts';
@@ -21,7 +23,9 @@ import { until } from '../time/until.ts';
 
 export const RIG_START = '2026-03-01T10:00:00.000Z';
 export const RIG_KEY = 'admin-key-of-a-test';
-const COLLECTION = '/apis/platform.io/v1/namespaces/team/agentobservations';
+const collectionIn = (namespace: string): string =>
+  `/apis/platform.io/v1/namespaces/${namespace}/agentobservations`;
+const COLLECTION = collectionIn('team');
 
 const EGRESS: EgressSummary = {
   ...{ lanes: ['openai'], calls: 0, models: [], tools: [], undeclared: 0, undeclaredNames: [] },
@@ -35,14 +39,14 @@ export function aStatus(overrides: Partial<Heartbeat> = {}): ObservationStatus {
   return mergeHeartbeat(undefined, heartbeat, { instance: 'shop-1' }, new Date(RIG_START));
 }
 
-/** AgentObservations of the namespace `team` in an API server, and the Kubernetes store that reads them. */
+/** AgentObservations, by default of the namespace `team`, in an API server, and the Kubernetes store that reads them. */
 export async function startObservations(agents: Readonly<Record<string, ObservationStatus>> = {}) {
   const server = await startFakeApiServer();
-  const put = (name: string, status: ObservationStatus): void =>
-    void server.put(COLLECTION, {
+  const put = (name: string, status: ObservationStatus, namespace = 'team'): void =>
+    void server.put(collectionIn(namespace), {
       apiVersion: 'platform.io/v1',
       kind: 'AgentObservation',
-      metadata: { namespace: 'team', name, uid: `uid-of-${name}` },
+      metadata: { namespace, name, uid: `uid-of-${name}` },
       spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name } },
       status,
     });
@@ -54,17 +58,17 @@ export async function startObservations(agents: Readonly<Record<string, Observat
   });
   await store.start();
   await until(() => store.unready() === null, 'the list of observations');
-  const stored = async (name: string): Promise<string | null> => {
-    const found = await store.find({ namespace: 'team', name }, new Date(RIG_START));
+  const stored = async (name: string, namespace = 'team'): Promise<string | null> => {
+    const found = await store.find({ namespace, name }, new Date(RIG_START));
     return found && JSON.stringify(found.status);
   };
   return {
     store,
     /** Writes a status, and resolves when the store has it. */
-    async put(name: string, status: ObservationStatus): Promise<void> {
-      put(name, status);
+    async put(name: string, status: ObservationStatus, namespace = 'team'): Promise<void> {
+      put(name, status, namespace);
       const wanted = JSON.stringify(status);
-      await until(async () => (await stored(name)) === wanted, `the status of ${name}`);
+      await until(async () => (await stored(name, namespace)) === wanted, `the status of ${name}`);
     },
     /** Writes the same object again. */
     touch(name: string): void {
@@ -86,7 +90,10 @@ export async function startObservations(agents: Readonly<Record<string, Observat
 export type Observations = Awaited<ReturnType<typeof startObservations>>;
 
 /** The control plane on a Kubernetes store, with a clock that the test advances. */
-export async function startFleetRig(agents: Readonly<Record<string, ObservationStatus>> = {}) {
+export async function startFleetRig(
+  agents: Readonly<Record<string, ObservationStatus>> = {},
+  persons: { signOn?: readonly Identifier[]; access?: Access } = {},
+) {
   const observations = await startObservations(agents);
   const { store } = observations;
   const clock = new SteppingClock(RIG_START);
@@ -96,6 +103,7 @@ export async function startFleetRig(agents: Readonly<Record<string, ObservationS
   const context = createContext({
     ...{ config: read.config, logger: silentLogger, metrics: createMetrics(), store, pods: null, clock },
     stopping: stopping.signal,
+    ...persons,
   });
   const listener = await listen({
     handler: createControlPlaneApp(context),
@@ -120,7 +128,8 @@ export async function startFleetRig(agents: Readonly<Record<string, ObservationS
       fetch(`${url}${path}`, { headers }),
     /** Number of requests for the stream whose responses are not closed. */
     openStreams: () => openStreams,
-    stream: (): Promise<EventStream> => openEventStream(`${url}/stream`, withKey),
+    stream: (headers: Record<string, string> = withKey): Promise<EventStream> =>
+      openEventStream(`${url}/stream`, headers),
     /** Like the stop of the process: the signal, then the listener. */
     async stop(): Promise<void> {
       stopping.abort();
