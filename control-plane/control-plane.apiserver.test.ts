@@ -405,7 +405,11 @@ const REMOTE = 'platform-remote';
   });
 
   test('uses all of its permissions, and requests nothing else', async () => {
-    await start();
+    const url = await start();
+    // A person, whose rights Kubernetes decides.
+    const token = await cluster.token(REMOTE, 'default', { audiences: ['agent-compliance'] });
+    const response = await fetch(`${url}/api/v1/agents`, { headers: { authorization: `Bearer ${token}` } });
+    expect(await response.json()).toEqual([]);
     const granted = permissionsOf([
       ...CONTROL_PLANE_PERMISSIONS.cluster,
       ...CONTROL_PLANE_PERMISSIONS.remote,
