@@ -2,7 +2,7 @@ import { nextChangeAt } from '../../../core/observation/next-change.ts';
 import type { ObservationStatus } from '../../../core/shapes/observation.ts';
 import { compareKeys } from '../compare-keys.ts';
 import type { AgentKey, AgentRecord, ListQuery } from '../store.ts';
-import { inList } from './in-list.ts';
+import { inList, NAMESPACE } from './in-list.ts';
 import type { SqlDatabase, SqlSession, SqlValue } from './sql-database.ts';
 
 export interface AgentWrite {
@@ -139,20 +139,19 @@ async function page(
   const filters = FILTERS.filter((column) => query[column] !== undefined);
   const conditions = filters.map((column, index) => `${column} = $${index + 1}`);
   const values: SqlValue[] = filters.map((column) => query[column] ?? null);
-  if (query.namespaces !== null) {
-    const list = inList(query.namespaces, values.length + 1);
-    conditions.push(`namespace IN ${list.text}`);
-    values.push(...list.values);
-  }
+  const list = query.namespaces && inList(query.namespaces, values.length + 1);
+  values.push(...(list?.values ?? []));
+  const whereIn = (column: string): string[] =>
+    list === null ? conditions : [...conditions, `${column} IN ${list.text}`];
   const [counted] = await session.all<{ total: number }>(
-    `SELECT count(*) AS total FROM agents${whereOf(conditions)}`,
+    `SELECT count(*) AS total FROM agents${whereOf(whereIn(NAMESPACE))}`,
     ...values,
   );
   if (query.after !== null) {
     conditions.push(`(namespace, name) > ($${values.length + 1}, $${values.length + 2})`);
     values.push(query.after.namespace, query.after.name);
   }
-  const ordered = `${SELECT}${whereOf(conditions)} ORDER BY namespace, name LIMIT $${values.length + 1}`;
+  const ordered = `${SELECT}${whereOf(whereIn('namespace'))} ORDER BY namespace, name LIMIT $${values.length + 1}`;
   return {
     agents: await many(session, ordered, ...values, query.limit),
     total: counted?.total ?? 0,

@@ -6,7 +6,7 @@ import { DAY_MS, startOf, STEP_MS } from '../../../core/fleet/steps.ts';
 import { present } from '../../../core/untrusted/present.ts';
 import type { AgentHistoryQuery, FleetHistoryQuery } from '../history.ts';
 import type { AgentKey } from '../store.ts';
-import { inList } from './in-list.ts';
+import { inList, NAMESPACE } from './in-list.ts';
 import type { SqlDatabase, SqlSession } from './sql-database.ts';
 
 const COUNTERS =
@@ -125,7 +125,7 @@ async function fleetPart(
     list === null
       ? await session.all<FleetRow>(ALL_NAMESPACES, ...range)
       : await session.all<FleetRow>(
-          fleetPoints(` AND namespace IN ${list.text}`),
+          fleetPoints(` AND ${NAMESPACE} IN ${list.text}`),
           ...[...range, ...list.values],
         );
   return { points: rows.map(fleetPointOfRow), end };
