@@ -87,7 +87,9 @@ async function addAgent(namespace: string, name: string): Promise<void> {
   const at = rig.clock.now();
   await rig.store.register({ namespace, name, runtime: 'docker', manifest: null }, at);
   const usage = { windowStartedAt: at.toISOString(), models: [], totalTokens: 0, totalCalls: 0 };
-  const heartbeat = aHeartbeat({ usage });
+  const suppressions = [{ rule: 'MODEL-02', reason: `by the owner of ${name}`, state: 'active' as const }];
+  const audit = { declared: 90, proved: 40, failed: ['MODEL-01'], suppressions };
+  const heartbeat = aHeartbeat({ usage, audit });
   await rig.store.heartbeat({ namespace, name, source: 'remote', instance: 'i-1', heartbeat, at });
 }
 
@@ -308,29 +310,50 @@ describe('what a caller sees', () => {
     expect((response.body as { namespaces?: string[] }).namespaces).toEqual(namespaces);
   });
 
-  test('coverage, history and organisation rules count only visible agents', async () => {
+  test('coverage, history, rules and organisation rules count only visible agents', async () => {
     const counts = async (sub: string) => {
-      const [coverage, history, organisation] = await Promise.all(
-        ['/coverage', '/history', '/organisation'].map(async (path) => (await as(sub, 'GET', path)).body),
+      const [coverage, history, rules, organisation] = await Promise.all(
+        ['/coverage', '/history', '/rules', '/organisation'].map(
+          async (path) => (await as(sub, 'GET', path)).body,
+        ),
       );
       const { agents } = coverage as { agents: number };
       const { points } = history as { points: { agents: number }[] };
       const [policy] = (
         organisation as { policies: { agents: number; exceptions: { namespace: string }[] }[] }
       ).policies;
+      const { failingCount, failing } = (
+        rules as { id: string; failingCount: number; failing: object[] }[]
+      ).find(({ id }) => id === 'MODEL-01')!;
       return {
+        ...{ failingCount, failing: failing.length },
         ...{ agents, points: points.map((point) => point.agents) },
         ...{ judged: policy!.agents, exceptions: policy!.exceptions.map(({ namespace }) => namespace) },
       };
     };
     expect(await counts('viewer')).toMatchObject({
+      failingCount: 2,
+      failing: 2,
       agents: 2,
       points: [2],
       judged: 2,
       exceptions: ['ns-aster'],
     });
-    expect(await counts('operator')).toMatchObject({ agents: 6, points: [6], judged: 6 });
-    expect(await counts('stranger')).toMatchObject({ agents: 0, points: [], judged: 0, exceptions: [] });
+    expect(await counts('operator')).toMatchObject({
+      failingCount: 6,
+      failing: 6,
+      agents: 6,
+      points: [6],
+      judged: 6,
+    });
+    expect(await counts('stranger')).toMatchObject({
+      failingCount: 0,
+      failing: 0,
+      agents: 0,
+      points: [],
+      judged: 0,
+      exceptions: [],
+    });
   });
 
   test('an ETag of one caller does not fit another', async () => {
@@ -340,7 +363,7 @@ describe('what a caller sees', () => {
       const ask = (sub: string) =>
         rig.send('GET', `/api/v1${path}`, { headers: { ...bearer(`person-${sub}`), 'if-none-match': tag } });
       expect((await ask('viewer')).status).toBe(304);
-      if (path !== '/rules') expect((await ask('foreigner')).status).toBe(200);
+      expect((await ask('foreigner')).status).toBe(200);
       expect(own.headers.get('cache-control')).toBe('no-store');
     }
   });
