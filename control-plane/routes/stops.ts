@@ -83,7 +83,6 @@ export function stopRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
 
 function handlersOf(context: ControlPlaneContext) {
   const { stops, clock, logger } = context;
-  const { rootNamespace } = stops;
   return {
     list: async (_request: Request, response: Response): Promise<StopEntry[]> => {
       const known = stops.list(clock.now());
@@ -91,13 +90,13 @@ function handlersOf(context: ControlPlaneContext) {
       const readable = await readableBy(response, context);
       return known
         .filter(({ stop }) => readable === null || readable.includes(stop.namespace))
-        .map((state) => entryOf(state, rootNamespace))
+        .map((state) => entryOf(state, stops.rootNamespace))
         .sort((a, b) => Date.parse(b.since) - Date.parse(a.since));
     },
 
     create: async (request: Request, response: Response): Promise<void> => {
       const stop = requestedStop(request.body, {
-        rootNamespace,
+        rootNamespace: stops.rootNamespace,
         at: clock.now(),
         by: userOf(response),
       });
@@ -106,7 +105,7 @@ function handlersOf(context: ControlPlaneContext) {
       const state = await stops.add(stop);
       const { by, reason } = stop.spec;
       logger.info('agents stopped', { stop: stopId(stop), by, reason, stored: state.isStored });
-      response.status(state.isStored ? 201 : 202).json(entryOf(state, rootNamespace));
+      response.status(state.isStored ? 201 : 202).json(entryOf(state, stops.rootNamespace));
     },
 
     remove: async (request: Request, response: Response): Promise<void> => {
