@@ -22,6 +22,7 @@ import {
 import { imageList, optionalImage } from '../runtime/injection-config.ts';
 import { caFiles } from '../runtime/known-cas.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
+import { OIDC_FIELDS, OIDC_SUMMARIES, oidcRows, takeOidc } from './auth/oidc/oidc-config.ts';
 import { DATABASE_URL_FORM, parseDatabaseUrl, type DatabaseAddress } from './stores/postgres/database-url.ts';
 import { DEFAULT_RETENTION } from './stores/sql/retention.ts';
 
@@ -61,6 +62,7 @@ export const CONTROL_PLANE_FIELDS = {
     (raw) => (isDnsLabel(raw) ? raw : undefined),
   ),
   ORGANISATION_POLICIES: optionalText,
+  ...OIDC_FIELDS,
   SIDECAR_REPOSITORY: optionalImage,
   SIDECAR_ALLOWED_IMAGES: imageList,
   SIDECAR_CA_FILES: caFiles,
@@ -101,6 +103,7 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   REMOTE_NAMESPACE: 'Namespace of registered agents and of their AgentObservations.',
   ORGANISATION_POLICIES:
     'Without a cluster: file or directory with AgentPolicy documents, read at the start. In a cluster the AgentPolicies of the API server apply.',
+  ...OIDC_SUMMARIES,
   SIDECAR_REPOSITORY:
     'Image repository of the sidecar. A pod can report for an agent only if its sidecar image is from this repository, in any version. Unset: any image.',
   SIDECAR_ALLOWED_IMAGES: 'Additional allowed sidecar images, as full references.',
@@ -140,13 +143,16 @@ function configOf(values: ConfigOf<typeof CONTROL_PLANE_FIELDS>) {
     KUBECONFIG: kubeconfig,
     SIDECAR_REPOSITORY: repository,
     SIDECAR_ALLOWED_IMAGES: allowed,
-    ...fields
+    ...others
   } = values;
+  const { oidc, rest: fields } = takeOidc(others);
   const inferred = apiServer === null ? 'sqlite' : 'kubernetes';
   const STORE = fields.STORE ?? (address === null ? inferred : 'postgres');
   return {
     ...fields,
     STORE,
+    /** The OpenID Connect provider; null: only keys. */
+    oidc,
     /** The PostgreSQL database; null: another store. */
     database: address && { address, caFile, poolSize },
     retention: { heartbeats, hourlyDays, dailyDays, removeAfterDays },
@@ -203,6 +209,7 @@ function problemsBetween(env: Environment): EnvProblem[] {
     [hasRoles, 'PLATFORM_ROLES_FILE', roles, WANTED.noRoles],
     [hasPolicies, 'ORGANISATION_POLICIES', policies, WANTED.noPolicies],
     [hasNoCluster && !hasPolicies, 'KUBECONFIG', UNSET, WANTED.kubeconfig],
+    ...oidcRows(env),
   ];
   return rows.flatMap(([holds, name, value, wanted]) => (holds ? [{ name, value, wanted }] : []));
 }

@@ -67,6 +67,7 @@ const REMOTE = 'platform-remote';
       JWT_SECRET: null,
       STORE: 'kubernetes',
       ORGANISATION_POLICIES: null,
+      oidc: null,
       DATA_DIR: join(scratch, `data-${namespaces}`),
       database: null,
       retention: DEFAULT_RETENTION,
