@@ -1,4 +1,5 @@
 import { createOidc, type Oidc } from '../../control-plane/auth/oidc/oidc.ts';
+import { signInRoutes } from '../../control-plane/auth/oidc/routes.ts';
 import { readConfig } from '../../control-plane/config.ts';
 import type { ControlPlaneRoute } from '../../control-plane/context.ts';
 import { createApp } from '../../runtime/http-app.ts';
@@ -55,7 +56,7 @@ export async function startSignInRig(options: SignInRigOptions = {}): Promise<Si
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const { oidc: config, PLATFORM_ADMIN_KEY: adminKey } = read.config;
     const oidc = createOidc({ config, adminKey, clock, logger, isNamed: options.isNamed ?? null });
-    handler = createApp({ logger, routes: [...oidc.routes, ...pagesOf(oidc)] });
+    handler = createApp({ logger, routes: [...signInRoutes(oidc), ...pagesOf(oidc)] });
   };
   restart();
   return {

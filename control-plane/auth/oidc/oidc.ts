@@ -2,15 +2,13 @@ import type { Request } from 'express';
 import { decodeJwt, errors } from 'jose';
 import type { Secret } from '../../../runtime/secret.ts';
 import { Problem } from '../../../runtime/problem.ts';
-import type { ControlPlaneRoute } from '../../context.ts';
 import type { Principal } from '../principal.ts';
 import { createCookies } from './cookies.ts';
 import { refuseCrossSite } from './cross-site.ts';
 import { createIssuer, type IssuerParts } from './issuer.ts';
 import type { OidcConfig } from './oidc-config.ts';
 import { personOf, principalFrom, type Person } from './person.ts';
-import { signInRoutes } from './routes.ts';
-import { createSignIn, type SignInParts } from './sign-in.ts';
+import { createSignIn, type SignIn, type SignInParts } from './sign-in.ts';
 
 /** Identifies the caller by one kind of credential. */
 export interface Identifier {
@@ -29,19 +27,20 @@ export interface Oidc {
   bearer: Identifier;
   /** By the cookie of the dashboard. */
   session: Identifier;
-  routes: ControlPlaneRoute[];
+  /** null: no provider is configured. */
+  signIn: SignIn | null;
 }
 
 const NONE: Identifier = { identify: () => Promise.resolve(null) };
 
 /** Sign-in with an OpenID Connect provider. */
 export function createOidc({ config, adminKey, ...parts }: OidcOptions): Oidc {
-  if (config === null) return { bearer: NONE, session: NONE, routes: signInRoutes(null, '') };
+  if (config === null) return { bearer: NONE, session: NONE, signIn: null };
   const { secret, previousSecret, publicUrl } = config;
   const issuer = createIssuer({ config, ...parts });
   const cookies = createCookies({ secret, previousSecret, adminKey, clock: parts.clock });
   return {
-    routes: signInRoutes(createSignIn({ config, issuer, cookies, ...parts }), publicUrl),
+    signIn: createSignIn({ config, issuer, cookies, ...parts }),
     bearer: {
       identify: async (request) => {
         const token = BEARER.exec(request.get('authorization') ?? '')?.[1];

@@ -4,7 +4,7 @@ import { TEXT } from '../../../core/untrusted/json-schema.ts';
 import { Problem } from '../../../runtime/problem.ts';
 import type { ControlPlaneRoute } from '../../context.ts';
 import { DASHBOARD_HEADERS } from '../../dashboard/routes.ts';
-import { refuseCrossSite } from './cross-site.ts';
+import type { Oidc } from './oidc.ts';
 import { CALLBACK_PATH, type SignIn } from './sign-in.ts';
 
 const DISABLED = 'sign-in is disabled: OIDC_ISSUER is not set on the control plane';
@@ -47,11 +47,10 @@ const SIGN_OUT: Operation = {
   },
 };
 
-/** @param signIn null: no provider is configured. */
-export function signInRoutes(signIn: SignIn | null, publicUrl: string): ControlPlaneRoute[] {
+export function signInRoutes(context: Pick<Oidc, 'signIn'>): ControlPlaneRoute[] {
   const enabled = (): SignIn => {
-    if (signIn === null) throw new Problem(503, DISABLED);
-    return signIn;
+    if (context.signIn === null) throw new Problem(503, DISABLED);
+    return context.signIn;
   };
   return [
     {
@@ -79,9 +78,8 @@ export function signInRoutes(signIn: SignIn | null, publicUrl: string): ControlP
       operation: SIGN_OUT,
       handlers: [
         async (request, response) => {
-          const current = enabled();
-          refuseCrossSite(request, publicUrl);
-          response.set('cache-control', 'no-store').json({ location: await current.end(response) });
+          response.set('cache-control', 'no-store');
+          response.json({ location: await enabled().end(request, response) });
         },
       ],
     },

@@ -17,6 +17,7 @@ import { describeError } from '../../../runtime/logger.ts';
 import { Problem } from '../../../runtime/problem.ts';
 import { oncePerSource, sourceOf } from '../once-per-source.ts';
 import type { Cookies } from './cookies.ts';
+import { refuseCrossSite } from './cross-site.ts';
 import type { Issuer, IssuerParts } from './issuer.ts';
 import { groupsOf, personOf, type Person } from './person.ts';
 
@@ -82,7 +83,8 @@ export function createSignIn(parts: SignInParts) {
     },
 
     /** Ends the session. Returns the address where the session of the provider ends, else the dashboard. */
-    async end(response: Response): Promise<string> {
+    async end(request: Request, response: Response): Promise<string> {
+      refuseCrossSite(request, config.publicUrl);
       cookies.clear(response, 'session');
       const dashboard = `${config.publicUrl}/`;
       // Without the provider, the session of the dashboard ends nevertheless.
