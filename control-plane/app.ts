@@ -4,6 +4,7 @@ import { createApp, tagged } from '../runtime/http-app.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { personGuard } from './auth/authorize.ts';
 import { requireCaller } from './auth/caller.ts';
+import { signInRoutes } from './auth/oidc/routes.ts';
 import { actionRecorder } from './auth/record-actions.ts';
 import { compressResponses } from './compress-responses.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from './context.ts';
@@ -74,6 +75,7 @@ export function controlPlaneRoutes(context: ControlPlaneContext): ControlPlaneRo
     'Admin actions': adminActionRoutes(context),
     Fleet: [...coverageRoutes(context, live), ...ruleRoutes(context, live), ...streamRoutes(context, live)],
     Callers: meRoutes(context),
+    'Sign-in': signInRoutes(context),
     Dashboard: dashboardRoutes(),
   };
   const routes = Object.entries(groups).flatMap(([tag, group]) => tagged(tag, group));

@@ -8,6 +8,8 @@ import { createApiServerOutage } from './outage-log.ts';
 import { NO_ACCESS, withKeys, type Access } from './auth/access/access.ts';
 import { keyIdentifier } from './auth/admin-key.ts';
 import type { PersonAccess } from './auth/authorize.ts';
+import { createOidc } from './auth/oidc/oidc.ts';
+import type { SignIn } from './auth/oidc/sign-in.ts';
 import type { CallerDependencies } from './auth/caller.ts';
 import type { Identifier } from './auth/principal.ts';
 import { createRegistrationTokens, signingKeysOf } from './auth/registration-token.ts';
@@ -41,6 +43,8 @@ export interface ControlPlaneContext extends CallerDependencies {
   isApproverNotAuthor: boolean;
   organisation: Organisation;
   stops: Stops;
+  /** Sign-in with an identity provider; null: not configured. */
+  signIn: SignIn | null;
   /** Minimum time between two accepted heartbeats of one instance; 0: no limit. */
   rateLimitSeconds: number;
   /** null: ready; else the reason for `/readyz`. */
@@ -72,6 +76,8 @@ export function createContext({ config, isStopping, stopping, ...given }: Contex
   const { PLATFORM_ADMIN_KEY: adminKey, PLATFORM_READ_KEY: readKey } = config;
   const { clock = systemClock, logger, metrics, store, pods } = given;
   const { signOn = [], kubernetesTokens = null, access = NO_ACCESS } = given;
+  const isNamed = access.isNamed === undefined ? null : access.isNamed.bind(access);
+  const oidc = createOidc({ config: config.oidc, adminKey, clock, logger, isNamed });
   const keys = signingKeysOf(config.JWT_SECRET, adminKey);
   return {
     logger,
@@ -87,15 +93,17 @@ export function createContext({ config, isStopping, stopping, ...given }: Contex
     identifiers: [
       keyIdentifier({ adminKey, readKey, clock, logger, metrics }),
       ...signOn,
+      ...(oidc.signIn === null ? [] : [oidc.bearer, oidc.session]),
       ...(kubernetesTokens === null ? [] : [kubernetesTokens]),
     ],
-    hasSignOn: signOn.length > 0,
+    hasSignOn: signOn.length > 0 || oidc.signIn !== null,
     access: withKeys(access),
     namespaces: keptFor(clock, NAMESPACES_MS, () => store.namespaces()),
     isApproverNotAuthor: config.PROOF_APPROVER_NOT_AUTHOR,
     organisation: given.organisation ?? new Organisation(NO_RULES, new ManifestWorker()),
     stops:
       given.stops ?? new Stops({ storage: NO_STOPS, rootNamespace: DEFAULT_ROOT_NAMESPACE, clock, logger }),
+    signIn: oidc.signIn,
     remoteNamespace: config.REMOTE_NAMESPACE,
     rateLimitSeconds: config.RATE_LIMIT_SECONDS,
     unready: () => (isStopping?.() ? 'this process is stopping' : store.unready()),

@@ -6,6 +6,8 @@ import { adminKeyUse, keysDisabled } from './admin-key.ts';
 import { bearerOf, unauthorized } from './bearer.ts';
 import { principalOf, setPrincipal, type Principal } from './principal.ts';
 
+const SIGN_IN_PATH = '/auth/login';
+
 /** Access to a route of persons: with a right, or `person`: every caller with a valid credential. */
 export type PersonAccess = AccessRight | 'person';
 
@@ -47,6 +49,8 @@ async function identify(request: Request, context: ControlPlaneContext): Promise
   throw hasSignOn
     ? new Problem(401, 'header X-Admin-Key, or Authorization: Bearer <token>, is required', {
         headers: { 'www-authenticate': 'X-Admin-Key, Bearer' },
+        // The dashboard offers the sign-in where it is.
+        extra: { signIn: SIGN_IN_PATH },
       })
     : new Problem(401, 'header X-Admin-Key is required', { headers: { 'www-authenticate': 'X-Admin-Key' } });
 }

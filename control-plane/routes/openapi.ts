@@ -57,6 +57,7 @@ const TAGS = {
   'Admin actions': 'The log of requests of persons and programs that change something.',
   Callers: 'Who the caller of a request is, and what it may do.',
   Heartbeats: 'For sidecars and agents: registration, keys, heartbeats and directives.',
+  'Sign-in': 'Sign-in of people with an OpenID Connect provider.',
   Dashboard: 'The web pages of the dashboard.',
   Process: 'The process itself: liveness, readiness, metrics and this document.',
 };

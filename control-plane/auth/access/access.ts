@@ -26,6 +26,8 @@ export interface Access {
    * @param namespace null: in every namespace
    */
   can(principal: Principal, right: AccessRight, namespace: string | null): Promise<boolean>;
+  /** Whether a role names the group. Absent: not known. */
+  isNamed?(group: string): boolean;
 }
 
 /** Neither a cluster nor a file of roles: only keys have rights. */

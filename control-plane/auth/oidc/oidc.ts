@@ -1,20 +1,13 @@
-import type { Request } from 'express';
 import { decodeJwt, errors } from 'jose';
 import type { Secret } from '../../../runtime/secret.ts';
 import { Problem } from '../../../runtime/problem.ts';
-import type { Principal } from '../principal.ts';
+import type { Identifier } from '../principal.ts';
 import { createCookies } from './cookies.ts';
 import { refuseCrossSite } from './cross-site.ts';
 import { createIssuer, type IssuerParts } from './issuer.ts';
 import type { OidcConfig } from './oidc-config.ts';
 import { personOf, principalFrom, type Person } from './person.ts';
 import { createSignIn, type SignIn, type SignInParts } from './sign-in.ts';
-
-/** Identifies the caller by one kind of credential. */
-export interface Identifier {
-  /** null: the request has no credential of this kind. Throws a Problem (401, 403, 503) if it has a wrong one. */
-  identify(request: Request): Promise<Principal | null>;
-}
 
 export interface OidcOptions extends Pick<IssuerParts, 'clock' | 'logger'>, Pick<SignInParts, 'isNamed'> {
   /** null: no provider is configured. */
