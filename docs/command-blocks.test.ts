@@ -61,6 +61,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/guide/llm-analysis.md': NAMES_OF_THE_READER,
   'docs/guide/operations.md': NAMES_OF_THE_READER,
   'docs/guide/organisation-rollout.md': NAMES_OF_THE_READER,
+  'docs/guide/sign-in.md': NAMES_OF_THE_READER,
   'docs/guide/troubleshooting.md': FOR_AN_INCIDENT,
   'docs/observation.md': FOR_AN_INCIDENT,
   'docs/reference/review.md': NAMES_OF_THE_READER,

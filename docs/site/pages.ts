@@ -47,6 +47,7 @@ export const SIDEBAR = [
     ['Operate', 'operations'],
     ['Stop an agent', 'stop'],
     ['Dashboard', 'dashboard'],
+    ['Sign in with your identity provider', 'sign-in'],
     ['Alerts', 'alerts'],
     ['Size', 'sizing'],
     ['Upgrade', 'upgrade'],

@@ -261,6 +261,15 @@ describe('a forged response of the provider', () => {
     expect(other.get(rig.url, SESSION)).toBeUndefined();
   });
 
+  test('with the cookie of a session as that of a sign-in starts no session', async () => {
+    const jar = await start();
+    await signIn(jar);
+    const url = await callbackOf(jar);
+    url.searchParams.delete('state');
+    jar.set(rig.url, LOGIN, jar.get(rig.url, SESSION)!);
+    expect(await detailOf(await jar.fetch(url.href))).toEqual({ status: 400, detail: EXPIRED });
+  });
+
   test('after ten minutes starts no session', async () => {
     const jar = await start();
     const url = await callbackOf(jar);
