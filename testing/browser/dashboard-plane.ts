@@ -8,6 +8,8 @@ import type { PodIdentification } from '../../control-plane/auth/pod-identity.ts
 import { readConfig } from '../../control-plane/config.ts';
 import { createContext } from '../../control-plane/context.ts';
 import type { Organisation } from '../../control-plane/organisation/organisation.ts';
+import { stopsOf } from '../../control-plane/stores/open-stores.ts';
+import { Stops } from '../../control-plane/stops/stops.ts';
 import { SqlStore } from '../../control-plane/stores/sql/sql-store.ts';
 import { SqliteDatabase } from '../../control-plane/stores/sqlite/sqlite-database.ts';
 import type { Store } from '../../control-plane/stores/store.ts';
@@ -52,6 +54,7 @@ export interface Reply {
 
 interface PlaneParts {
   store: Store;
+  stops: Stops;
   directory: string;
   setNow: (date: Date) => void;
   stopping: AbortController;
@@ -82,6 +85,7 @@ export class DashboardPlane {
   intercept: (request: IncomingMessage) => Promise<Problem | Reply | null> | null = () => null;
   readonly #listener: Listener;
   readonly #directory: string;
+  readonly #stops: Stops;
   readonly #setNow: (date: Date) => void;
   readonly #keys = new Map<string, Promise<string>>();
   readonly #stopping: AbortController;
@@ -90,6 +94,7 @@ export class DashboardPlane {
     this.store = parts.store;
     this.#stopping = parts.stopping;
     this.#directory = parts.directory;
+    this.#stops = parts.stops;
     this.#setNow = parts.setNow;
     this.#listener = parts.listener;
     this.url = `http://127.0.0.1:${parts.listener.port}`;
@@ -119,6 +124,10 @@ export class DashboardPlane {
     const opened = new SqlStore({ database, clock, rateLimitSeconds: 0 });
     await opened.start();
     const store = hasHistory ? opened : withoutHistory(opened);
+    const stops = new Stops({
+      ...{ storage: stopsOf(opened, clock), rootNamespace: 'platform-system', clock, logger: silentLogger },
+    });
+    await stops.start();
     const stopping = new AbortController();
     const context = createContext({
       config: read.config,
@@ -127,6 +136,7 @@ export class DashboardPlane {
       store,
       pods: { identify },
       clock,
+      stops,
       ...(organisation && { organisation }),
       stopping: stopping.signal,
     });
@@ -146,7 +156,7 @@ export class DashboardPlane {
           });
       },
     });
-    plane = new DashboardPlane({ store, directory, setNow: (date) => (now = date), stopping, listener });
+    plane = new DashboardPlane({ stops, store, directory, setNow: (date) => (now = date), stopping, listener });
     return plane;
   }
 
@@ -247,6 +257,7 @@ export class DashboardPlane {
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#listener.close(0);
+    await this.#stops.close();
     await this.store.close();
     await rm(this.#directory, { recursive: true, force: true });
   }
