@@ -51,11 +51,6 @@ export class DirectiveStore {
     if (this.#path !== null) this.#writing ??= this.#write(this.#path).finally(() => (this.#writing = null));
   }
 
-  /** Resolves when everything is stored, or was not possible to store. */
-  async settled(): Promise<void> {
-    await this.#writing;
-  }
-
   async #write(path: string): Promise<void> {
     for (;;) {
       const text = JSON.stringify(this.#kept);
