@@ -23,7 +23,7 @@ export class DirectiveStore {
   readonly #logger: Pick<Logger, 'error'>;
   #kept: KeptDirectives;
   #stored: string;
-  #writing: Promise<void> | null = null;
+  #isWriting = false;
 
   private constructor(path: string | null, logger: Pick<Logger, 'error'>, found: KeptDirectives) {
     this.#path = path;
@@ -48,22 +48,22 @@ export class DirectiveStore {
   /** Stores changed members, soon. */
   update(changed: Partial<KeptDirectives>): void {
     this.#kept = { ...this.#kept, ...changed };
-    if (this.#path !== null) this.#writing ??= this.#write(this.#path).finally(() => (this.#writing = null));
+    if (this.#path !== null && !this.#isWriting) void this.#write(this.#path);
   }
 
   async #write(path: string): Promise<void> {
-    for (;;) {
-      const text = JSON.stringify(this.#kept);
-      if (text === this.#stored) return;
+    this.#isWriting = true;
+    for (let text = ''; (text = JSON.stringify(this.#kept)) !== this.#stored;) {
       try {
         await replaceFile(path, text, 0o600);
         this.#stored = text;
       } catch (error) {
         const fields = { path, error: describeError(error) };
         this.#logger.error('failed to store directives, a restart applies earlier ones', fields);
-        return;
+        break;
       }
     }
+    this.#isWriting = false;
   }
 }
 
