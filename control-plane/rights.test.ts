@@ -77,6 +77,11 @@ beforeEach(async () => {
   });
   await rig.restart({ PLATFORM_ADMIN_KEY: ADMIN_KEY, PLATFORM_READ_KEY: READ_KEY, JWT_SECRET });
   for (const [namespace, name] of AGENTS) await addAgent(namespace, name);
+  for (const mark of ['aster', 'birch', 'cedar']) {
+    const stop = { namespace: `ns-${mark}`, agents: [`${mark}-*`], reason: `by ${mark}` };
+    expect((await as('admin', 'POST', '/stops', stop)).status).toBe(201);
+  }
+  logged.length = 0;
 });
 afterEach(async () => {
   await rig.close();
@@ -92,6 +97,10 @@ async function addAgent(namespace: string, name: string): Promise<void> {
   const heartbeat = aHeartbeat({ usage, audit });
   await rig.store.heartbeat({ namespace, name, source: 'remote', instance: 'i-1', heartbeat, at });
 }
+
+/** Everything that the control plane keeps, without the log of admin actions. */
+const everything = async (): Promise<string> =>
+  (await rig.stored()) + JSON.stringify((await as('admin', 'GET', '/stops')).body);
 
 type Caller = keyof typeof CALLERS;
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
@@ -148,6 +157,15 @@ const ROWS: Readonly<Record<string, Row>> = {
   'POST /api/v1/heartbeat': own('/api/v1/heartbeat'),
   'POST /api/v1/token': own('/api/v1/token'),
   'PUT /api/v1/manifest': own('/api/v1/manifest'),
+  'GET /api/v1/directives': { kind: 'agentsOwn', path: '/api/v1/directives', ok: 401 },
+  'GET /api/v1/stops': list('/stops'),
+  'POST /api/v1/stops': {
+    ...{ kind: 'everywhere', path: '/api/v1/stops', ok: 201 },
+    body: { namespace: 'ns-aster', reason: 'a test' },
+  },
+  'DELETE /api/v1/stops/{namespace}/{stop}': {
+    ...{ kind: 'everywhere', path: '/api/v1/stops/ns-aster/unknown', ok: 404 },
+  },
   'GET /api/v1/me': list('/me'),
   'GET /api/v1/agents': list('/agents?trend=true'),
   'GET /api/v1/coverage': list('/coverage'),
@@ -182,12 +200,13 @@ const request = (caller: Record<string, string>, operation: string): Promise<Rig
   return send(caller, path.endsWith('/stream') ? 'HEAD' : method, path, body);
 };
 
-/** Everything that a client receives, without the texts that it sent. */
-const textOf = (operation: string, { headers, body }: RigResponse): string =>
-  (JSON.stringify([...headers]) + JSON.stringify(body)).replaceAll(
-    ROWS[operation]!.path.includes('aster-only') ? 'aster-only' : '(nothing)',
-    '',
-  );
+/** Everything that a client receives, without the names that it sent. */
+function textOf(operation: string, { headers, body }: RigResponse): string {
+  const sent = JSON.stringify(ROWS[operation]);
+  const text = JSON.stringify([...headers]) + JSON.stringify(body);
+  const names = ['aster-only', 'ns-aster'].filter((name) => sent.includes(name));
+  return names.reduce((rest, name) => rest.replaceAll(name, ''), text);
+}
 
 describe('every operation of the document', () => {
   test('has a row', async () => {
@@ -201,7 +220,7 @@ describe('every operation of the document', () => {
   test.each(Object.keys(CALLERS).map((name, index) => [name as Caller, index] as const))(
     'for %s',
     async (name, index) => {
-      const before = await rig.stored();
+      const before = await everything();
       const seen: Record<string, unknown> = {};
       const wanted: Record<string, unknown> = {};
       const leaks: string[] = [];
@@ -216,7 +235,7 @@ describe('every operation of the document', () => {
       }
       expect(seen).toEqual(wanted);
       expect(leaks).toEqual([]);
-      expect(await rig.stored()).toBe(before);
+      expect(await everything()).toBe(before);
     },
   );
 
@@ -407,12 +426,36 @@ describe('what a caller may do', () => {
     expect(JSON.stringify(reply.body)).not.toContain('actor');
   });
 
+  test.each([
+    ['viewer', { namespace: 'ns-aster' }, 403, 'stop agents in namespace ns-aster'],
+    ['approver', { namespace: 'ns-aster' }, 403, 'stop agents in namespace ns-aster'],
+    ['operator', { namespace: 'ns-aster' }, 201, ''],
+    // The stop of all agents is one of the namespace of the release.
+    ['operator', {}, 403, 'stop agents in namespace platform-system'],
+    ['admin', {}, 201, ''],
+  ])('%s stops %j: %d', async (sub, where, status, refusal) => {
+    const response = await as(sub, 'POST', '/stops', { ...where, reason: 'a test' });
+    expect(response.status).toBe(status);
+    if (status === 403)
+      return expect(response.body).toMatchObject({ detail: `the caller has no right to ${refusal}` });
+    const { id } = response.body as { id: string };
+    expect(response.body).toMatchObject({ by: `Name of ${sub}` });
+    const listed = async (who: string) =>
+      ((await as(who, 'GET', '/stops')).body as { id: string }[]).map((stop) => stop.id);
+    expect(await listed(sub)).toContain(id);
+    expect(await listed('foreigner')).not.toContain(id);
+    const remove = (who: string) => as(who, 'DELETE', `/stops/${id}`);
+    expect((await remove('viewer')).status).toBe(403);
+    expect((await remove(sub)).status).toBe(204);
+    expect(await listed(sub)).not.toContain(id);
+  });
+
   test('writes and refusals are recorded with their callers', async () => {
     await as('approver', 'POST', rule('aster-only'), proof);
     await as('viewer', 'DELETE', rule('aster-only'));
     await as('admin', 'DELETE', '/agents/aster-only');
     await rig.register('shop');
-    const { body } = await as('admin', 'GET', '/admin-actions');
+    const { body } = await as('admin', 'GET', '/admin-actions?limit=4');
     expect(
       (body as AdminAction[]).map(({ action, actor, status }) => [
         action,
