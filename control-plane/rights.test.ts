@@ -105,7 +105,7 @@ const everything = async (): Promise<string> =>
 type Caller = keyof typeof CALLERS;
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 const CALLERS = {
-  nobody: {} as Record<string, string>,
+  'no credential': {} as Record<string, string>,
   'a wrong key': { 'x-admin-key': 'guess-of-a-key-of-the-rig' },
   'a forged token': bearer('eyJhbGciOiJub25lIn0.e30.'),
   'an expired token': bearer('expired'),
@@ -436,8 +436,10 @@ describe('what a caller may do', () => {
   ])('%s stops %j: %d', async (sub, where, status, refusal) => {
     const response = await as(sub, 'POST', '/stops', { ...where, reason: 'a test' });
     expect(response.status).toBe(status);
-    if (status === 403)
-      return expect(response.body).toMatchObject({ detail: `the caller has no right to ${refusal}` });
+    if (status === 403) {
+      expect(response.body).toMatchObject({ detail: `the caller has no right to ${refusal}` });
+      return;
+    }
     const { id } = response.body as { id: string };
     expect(response.body).toMatchObject({ by: `Name of ${sub}` });
     const listed = async (who: string) =>
@@ -493,13 +495,13 @@ describe('what a caller may do', () => {
     ['approver', { read: ['ns-aster'], stop: [], resume: [], prove: ['ns-aster'], admin: false }],
     ['admin', { read: '*', stop: '*', resume: '*', prove: '*', admin: true }],
     ['stranger', { read: [], stop: [], resume: [], prove: [], admin: false }],
-  ])('%s is told its rights', async (sub, can) => {
+  ])('%s gets its rights', async (sub, can) => {
     expect((await as(sub, 'GET', '/me')).body).toEqual({
       ...{ method: 'oidc', iss: ISSUER, sub, name: `Name of ${sub}`, overage: false, can, until: null },
     });
   });
 
-  test('keys are told their rights', async () => {
+  test('keys get their rights', async () => {
     const me = async (key: string) => (await send({ 'x-admin-key': key }, 'GET', '/api/v1/me')).body;
     const none = { stop: [], resume: [], prove: [], admin: false };
     expect(await me(READ_KEY)).toMatchObject({ method: 'read-key', can: { read: '*', ...none } });

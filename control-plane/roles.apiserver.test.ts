@@ -145,7 +145,7 @@ const PROVER = { apiGroups: GROUP, resources: ['agentobservations/proofs'], verb
     });
   });
 
-  test('callers are told their rights', async () => {
+  test('callers get their rights', async () => {
     const me = async (namespace: string, name: string) =>
       (await ask(await tokenOf(namespace, name), 'GET', '/me')).body['can'];
     const none = { stop: [], resume: [], prove: [], admin: false };
