@@ -1,12 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { ApiCluster, found as until } from '../testing/cluster/api-cluster.ts';
+import { blocksUnder } from '../testing/documents/documented-commands.ts';
 import { aPerson } from '../testing/fleet/persons.ts';
 import type { AccessRight } from './auth/access/access.ts';
 import { KubernetesAccess } from './auth/access/kubernetes-access.ts';
@@ -19,7 +21,11 @@ const REMOTE = 'platform-remote';
 const ADMIN_KEY = 'admin-key-of-a-test';
 const GROUP = ['platform.io'];
 const READER = { apiGroups: GROUP, resources: ['agentobservations'], verbs: ['get', 'list', 'watch'] };
-const PROVER = { apiGroups: GROUP, resources: ['agentobservations/proofs'], verbs: ['create', 'delete'] };
+/** The rules of the Role in the guide. */
+function approverRules(): object[] {
+  const [example] = blocksUnder('docs/guide/roles.md', 'Rights in a cluster');
+  return (parse(example!.body) as { rules: object[] }).rules;
+}
 
 (whyNoControlPlane() ? describe.skip : describe)('callers and rights on a real API server', () => {
   const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-roles-'));
@@ -34,7 +40,7 @@ const PROVER = { apiGroups: GROUP, resources: ['agentobservations/proofs'], verb
     const { cluster: everywhere, remote } = CONTROL_PLANE_PERMISSIONS;
     await cluster.account(REMOTE, 'control-plane', { cluster: everywhere, namespace: remote });
     await cluster.account('one', 'viewer', { cluster: [], namespace: [READER] });
-    await cluster.account('one', 'approver', { cluster: [], namespace: [READER, PROVER] });
+    await cluster.account('one', 'approver', { cluster: [], namespace: approverRules() });
     const everything = { apiGroups: GROUP, resources: ['agentobservations'], verbs: ['*'] };
     await cluster.account('one', 'owner', { cluster: [], namespace: [everything] });
     await cluster.account('two', 'auditor', { cluster: [READER], namespace: [] });

@@ -39,6 +39,7 @@ const COVERED: Readonly<Record<string, string>> = {
   'docs/guide/kubernetes.md#Inject without the webhook': 'cli/commands/inject.test.ts',
   'docs/guide/kubernetes.md#Send OpenTelemetry spans to the sidecar': 'e2e/injection.test.ts',
   'docs/guide/python.md#Install the packages': 'scripts/python-package.sh',
+  'docs/guide/roles.md#Credentials': 'control-plane/roles.apiserver.test.ts',
   'docs/guide/stop.md': 'cli/cluster/stop-agents.apiserver.test.ts',
   'docs/guide/upgrade.md': 'e2e/upgrade.test.ts',
   'docs/package.md': 'reporter/package.integration.test.ts',
@@ -78,6 +79,8 @@ const CHECKED: Readonly<Record<string, string>> = {
   'docs/guide/agent.md#Health report in another language': 'core/health/parse-agent-report.test.ts',
   'docs/guide/egress.md#Vendors with a private CA': 'core/injection/decide.test.ts',
   'docs/guide/frameworks.md': 'scripts/framework-texts.test.ts',
+  'docs/guide/roles.md#Rights in a cluster': 'control-plane/roles.apiserver.test.ts',
+  'docs/guide/roles.md#Rights outside a cluster': 'control-plane/auth/access/roles.test.ts',
   'docs/guide/otlp.md': 'testing/frameworks/instrumented.integration.test.ts',
   'docs/guide/python.md': 'python/tests/test_documentation.py',
 };

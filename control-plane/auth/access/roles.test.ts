@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { blocksUnder } from '../../../testing/documents/documented-commands.ts';
 import { aPerson, ISSUER } from '../../../testing/fleet/persons.ts';
 import type { AccessRight } from './access.ts';
 import { loadRoles } from './roles.ts';
@@ -62,6 +63,14 @@ test('rows add up, and users are an issuer with a subject', async () => {
     sub: 'alice',
   } as const;
   expect(await roles.can(serviceAccount, 'read', 'a')).toBe(false);
+});
+
+test('the example of the guide', async () => {
+  const [example] = blocksUnder('docs/guide/roles.md', 'Rights outside a cluster');
+  await writeFile(path, example!.body);
+  expect(await rightsIn('anything', ['oidc:everyone'])).toEqual(['read']);
+  expect(await rightsIn('prod-shop', ['oidc:sre'])).toEqual(['read', 'stop', 'resume']);
+  expect(await rightsIn('test-shop', ['oidc:sre'])).toEqual([]);
 });
 
 const ROW = 'role: viewer, groups: [a], namespaces: [b]';
