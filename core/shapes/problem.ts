@@ -15,6 +15,7 @@ export const problem = namedObject('Problem', 'An error (RFC 9457).', {
   status: integer('The status of the response.', { min: 400, max: 599 }),
   detail: text('What failed and, if it helps, what to do.'),
   'errors?': list('The invalid parts of the input.', fieldError),
+  'signIn?': text('Path of the sign-in with the identity provider, if a credential is missing.'),
   'validIds?': list('All ids, if the given id is unknown.', text('An id.')),
   'namespaces?': list('The namespaces that have the name, if `namespace` is required.', text('A namespace.')),
 });
