@@ -54,7 +54,7 @@ const manifest = JSON.stringify({
   metadata: { name: AGENT, version: '1.0.0', description: 'Calls three vendors' },
   spec: {
     model: { provider: 'openai', id: 'long', apiKey: '$env:OPENAI_API_KEY' },
-    api: { type: 'rest', chatEndpoint: { path: '/ask' }, healthEndpoint: { path: '/health' } },
+    api: { type: 'rest', chatEndpoint: { path: '/ask' }, healthEndpoint: '/report' },
   },
 });
 
@@ -95,8 +95,8 @@ const report = async (): Promise<Report> => {
 /** What a client of the agent gets through its Service. */
 const asClient = (): Promise<{ status: number; retry: string | null; body: { detail?: string } }> =>
   inVendor(
-    `fetch('http://${AGENT}/report').then(async (r) => console.log(JSON.stringify({
-       status: r.status, retry: r.headers.get('x-should-retry'), body: r.status === 200 ? {} : await r.json() })))`,
+    `fetch('http://${AGENT}/ask', { method: 'POST' }).then(async (r) => console.log(JSON.stringify({
+       status: r.status, retry: r.headers.get('x-should-retry'), body: r.status === 503 ? await r.json() : {} })))`,
   );
 
 /** Runs the built CLI in the network of the cluster. */
@@ -236,7 +236,7 @@ const WAYS: [string, { stop: () => Promise<unknown>; resume: () => Promise<unkno
   test('has clients that get one error at once, instead of waiting for another attempt', async () => {
     const results = await report();
     expect(VENDORS.map((vendor) => results[vendor]?.last)).toEqual([
-      ...['InternalServerError', 'InternalServerError', 'ServerError'],
+      ...['InternalServerError', 'ServiceUnavailableError', 'ServerError'],
     ]);
     // A client that repeats a call waits 30 seconds for it, because Retry-After is 30.
     for (const vendor of VENDORS) expect(results[vendor]?.longestFailureMs).toBeLessThan(15_000);
@@ -247,11 +247,11 @@ const WAYS: [string, { stop: () => Promise<unknown>; resume: () => Promise<unkno
     const until = new Date(Date.now() + 20_000).toISOString();
     await kubectl.apply([agentStop('for-a-while', { until })]);
     await untilStopped();
-    await system.run('scale', 'deploy/platform-control-plane', '--replicas=0');
+    await system.run('scale', 'deploy/platform-agent-compliance-control-plane', '--replicas=0');
     await untilRunning();
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(until));
-    await system.run('scale', 'deploy/platform-control-plane', '--replicas=1');
-    await system.rolledOut('deploy/platform-control-plane');
+    await system.run('scale', 'deploy/platform-agent-compliance-control-plane', '--replicas=1');
+    await system.rolledOut('deploy/platform-agent-compliance-control-plane');
   });
 
   (canKill ? test : test.skip)(
@@ -261,7 +261,7 @@ const WAYS: [string, { stop: () => Promise<unknown>; resume: () => Promise<unkno
       await kubectl.apply([agentStop('kept')]);
       await untilStopped();
       await untilCondition('Stopped');
-      await system.run('scale', 'deploy/platform-control-plane', '--replicas=0');
+      await system.run('scale', 'deploy/platform-agent-compliance-control-plane', '--replicas=0');
       const before = await streams();
       const filter = `labels."io.kubernetes.container.name"==platform-sidecar,labels."io.kubernetes.pod.namespace"==${NAMESPACE}`;
       const kill = `for id in $(ctr -n k8s.io containers ls -q '${filter}'); do ctr -n k8s.io tasks kill -s SIGKILL "$id"; done`;
@@ -269,8 +269,8 @@ const WAYS: [string, { stop: () => Promise<unknown>; resume: () => Promise<unkno
       await eventually('the restart of the sidecar', restarts, (count) => count > 0);
       await untilStopped();
       expect(await streams()).toEqual(before);
-      await system.run('scale', 'deploy/platform-control-plane', '--replicas=1');
-      await system.rolledOut('deploy/platform-control-plane');
+      await system.run('scale', 'deploy/platform-agent-compliance-control-plane', '--replicas=1');
+      await system.rolledOut('deploy/platform-agent-compliance-control-plane');
       await kubectl.run('delete', 'agentstop', 'kept');
       await untilRunning();
     },
