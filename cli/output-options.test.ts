@@ -37,6 +37,8 @@ const TABLE: Readonly<Record<string, Row>> = {
   gap: { output: 'report', formats: TEXT },
   health: { output: 'report', formats: TEXT, hidden: ['--format table'], manifest: 'file' },
   evaluate: { output: 'report', formats: `${TEXT} junit`, hidden: ['--junit x'], manifest: 'file' },
+  stop: { output: 'report', formats: TEXT },
+  resume: { output: 'report', formats: TEXT },
   migrate: { output: 'file', manifest: 'file' },
   export: { output: 'file', formats: 'agentcard agents-md-block', hidden: ['--into x'], manifest: 'file' },
   // Prints the names of the files that it writes.
