@@ -14,7 +14,6 @@ export const CONTROL_PLANE_PERMISSIONS = {
     { apiGroups: ['platform.io'], resources: ['agentpolicies'], verbs: ['list', 'watch'] },
     { apiGroups: [''], resources: ['namespaces'], verbs: ['list', 'watch'] },
     { apiGroups: ['platform.io'], resources: ['agentstops'], verbs: ['list', 'watch', 'create', 'delete'] },
-    { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
   ],
   /** In the namespace of remote agents. */
   remote: [{ apiGroups: ['platform.io'], resources: ['agentobservations'], verbs: ['create', 'delete'] }],

@@ -246,6 +246,7 @@ const withException = (change: object) => ({
         ['Score', 84, 0],
         ['Tokens', 12_345_678_901, 0],
         ['Checked', expect.stringMatching(/^1[4-9]s$/), 0],
+        ['Stopped', null, 1],
         ['Allowed', null, 1],
         ['Compliant', 'False', 1],
         ['Model', 'gpt-x', 1],
