@@ -33,6 +33,10 @@ beforeEach(async () => {
   agent = await startRecklessAgent();
   controlPlane = createServer((request, response) => {
     void text(request).then((body) => {
+      if (request.url !== '/api/v1/heartbeat') {
+        response.writeHead(404).end();
+        return;
+      }
       heartbeat = JSON.parse(body) as typeof heartbeat;
       response.writeHead(204).end();
     });
