@@ -140,6 +140,25 @@ test('the last decision about a read counts for five minutes of an outage; other
   expect(await readable()).toEqual(['a']);
 });
 
+test('in an outage the right in all namespaces counts for each of them, unless a later decision denies it', async () => {
+  allowed = [''];
+  expect(await readable()).toBeNull();
+  isAway = true;
+  clock.advance(299_999);
+  expect(await access.can(alice, 'read', 'a')).toBe(true);
+  clock.advance(1);
+  await expect(access.can(alice, 'read', 'a')).rejects.toMatchObject({ status: 503 });
+  isAway = false;
+  clock.advance(2_000);
+  expect(await readable()).toBeNull();
+  clock.advance(60_000);
+  allowed = [];
+  expect(await access.can(alice, 'read', 'a')).toBe(false);
+  isAway = true;
+  clock.advance(10_000);
+  expect(await access.can(alice, 'read', 'a')).toBe(false);
+});
+
 test('after a failure no review is sent for two seconds', async () => {
   isAway = true;
   await expect(access.can(alice, 'stop', 'a')).rejects.toMatchObject({ status: 503 });

@@ -65,9 +65,8 @@ export class KubernetesAccess implements Access {
   async can(principal: Principal, right: AccessRight, namespace: string | null): Promise<boolean> {
     const { method, user } = principal;
     if (user === '' || (method !== 'kubernetes' && user.startsWith(RESERVED))) return false;
-    const keyOf = (where: string): string => `${this.#digestOf(principal)}/${right}/${where}`;
-    if (this.#fresh(keyOf(''))?.isAllowed === true) return true;
-    const key = keyOf(namespace ?? '');
+    if (this.#fresh(this.#keyOf(principal, right, null))?.isAllowed === true) return true;
+    const key = this.#keyOf(principal, right, namespace);
     const known = this.#fresh(key);
     if (known !== undefined) return known.isAllowed;
     const running = this.#inFlight.get(key) ?? this.#review(key, principal, { right, namespace });
@@ -98,7 +97,7 @@ export class KubernetesAccess implements Access {
       setNewest(this.#decisions, [key, { isAllowed, atMs: clock.monotonicMs() }], MAX_CACHED);
       return isAllowed;
     } catch (error) {
-      const last = this.#decisions.get(key);
+      const last = this.#last(key, this.#keyOf(principal, right, null));
       if (right === 'read' && last !== undefined && clock.monotonicMs() - last.atMs < OUTAGE_MS)
         return last.isAllowed;
       throw tryAgain('cannot check the rights of the caller: the API server is unavailable; try again', 2, {
@@ -114,6 +113,16 @@ export class KubernetesAccess implements Access {
     if (known === undefined) return undefined;
     const ageMs = this.#options.clock.monotonicMs() - known.atMs;
     return ageMs < (known.isAllowed ? ALLOWED_MS : DENIED_MS) ? known : undefined;
+  }
+
+  /** The last decision about a namespace. Of a caller who has the right in all namespaces there is often none. */
+  #last(key: string, everywhere: string): Decision | undefined {
+    const [own, all] = [this.#decisions.get(key), this.#decisions.get(everywhere)];
+    return all?.isAllowed === true && all.atMs >= (own?.atMs ?? -Infinity) ? all : own;
+  }
+
+  #keyOf(principal: Principal, right: AccessRight, namespace: string | null): string {
+    return `${this.#digestOf(principal)}/${right}/${namespace ?? ''}`;
   }
 
   /** A caller can have hundreds of groups, which would be repeated in each key of the cache. */
