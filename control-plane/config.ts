@@ -83,7 +83,7 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   PLATFORM_ROLES_FILE:
     'Without a cluster: YAML file with the roles of people, read at the start: `roles: [{role, groups, users, namespaces}]`. Unset: only keys have rights. In a cluster Kubernetes decides with its RBAC.',
   PROOF_APPROVER_NOT_AUTHOR:
-    'A proof whose `verifiedBy` is the subject or the name of its caller is refused.',
+    'A proof whose `verifiedBy` is the subject, the user name or the name of its caller is refused.',
   JWT_SECRET:
     'Signs the keys of registered agents. Unset: derived from the admin key with scrypt. If neither is set, such keys are rejected.',
   STORE:

@@ -41,6 +41,8 @@ export interface ControlPlaneContext extends CallerDependencies {
   namespaces(): Promise<readonly string[]>;
   /** Whether a proof is refused whose `verifiedBy` is its caller. */
   isApproverNotAuthor: boolean;
+  /** The prefix of the names that come from an identity provider. */
+  userPrefix: string;
   organisation: Organisation;
   stops: Stops;
   /** Sign-in with an identity provider; null: not configured. */
@@ -100,6 +102,7 @@ export function createContext({ config, isStopping, stopping, ...given }: Contex
     access: withKeys(access),
     namespaces: keptFor(clock, NAMESPACES_MS, () => store.namespaces()),
     isApproverNotAuthor: config.PROOF_APPROVER_NOT_AUTHOR,
+    userPrefix: config.oidc?.prefix ?? '',
     organisation: given.organisation ?? new Organisation(NO_RULES, new ManifestWorker()),
     stops:
       given.stops ?? new Stops({ storage: NO_STOPS, rootNamespace: DEFAULT_ROOT_NAMESPACE, clock, logger }),

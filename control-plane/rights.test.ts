@@ -31,7 +31,8 @@ roles:
 `;
 const PERSONS = [
   aPerson('viewer', ['oidc:aster', 'oidc:other']),
-  ...['foreigner', 'both', 'approver', 'operator', 'admin', 'stranger'].map((sub) => aPerson(sub)),
+  { ...aPerson('approver'), user: 'oidc:a@id.example' },
+  ...['foreigner', 'both', 'operator', 'admin', 'stranger'].map((sub) => aPerson(sub)),
 ];
 
 const AGENTS = [
@@ -480,11 +481,15 @@ describe('what a caller may do', () => {
     ['approver', 201],
     ['APPROVER ', 403],
     ['name of Approver', 403],
+    // As Kubernetes names the caller, and the claim without the prefix.
+    ['oidc:a@id.example', 403],
+    ['A@id.example', 403],
     ['another', 201],
   ])('with PROOF_APPROVER_NOT_AUTHOR, verifiedBy %j of the approver: %d', async (verifiedBy, status) => {
     const isOn = verifiedBy !== 'approver';
     await rig.restart({
       ...{ PLATFORM_ADMIN_KEY: ADMIN_KEY, JWT_SECRET, PROOF_APPROVER_NOT_AUTHOR: String(isOn) },
+      ...{ OIDC_ISSUER: ISSUER, OIDC_CLIENT_ID: 'dashboard', PUBLIC_URL: 'https://agents.example' },
     });
     const response = await as('approver', 'POST', rule('aster-only'), { ...proof, verifiedBy });
     expect(response.status).toBe(status);

@@ -1,6 +1,5 @@
 import type { Request, Response } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
-import type { Actor } from '../../core/shapes/actor.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import { withExpiry } from '../../core/evidence/proof-expiry.ts';
@@ -8,7 +7,7 @@ import { parseProofSubmission, proofRecordOf } from '../../core/evidence/parse-p
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { requireRight } from '../auth/authorize.ts';
-import { actorOf, actorText } from '../auth/principal.ts';
+import { actorOf, actorText, principalOf } from '../auth/principal.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { AGENT_QUERY, AGENT_RESPONSES, findAgent } from './find-agent.ts';
 import { readRoute } from './read-route.ts';
@@ -87,7 +86,7 @@ export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
     const parsed = parseProofSubmission(request.body as unknown, at);
     if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
     const actor = actorOf(response);
-    if (context.isApproverNotAuthor && isAuthor(actor, parsed.submission.verifiedBy))
+    if (context.isApproverNotAuthor && isAuthor(parsed.submission.verifiedBy, response, context))
       throw new Problem(403, 'the approver of a proof must not be its author: verifiedBy is the caller');
     const record = proofRecordOf(ruleId, parsed.submission, { origin: 'control-plane', at, actor });
     const outcome = await store.putProof({ namespace, name, record, at });
@@ -108,9 +107,12 @@ export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
 }
 
 /** A key does not identify a person, so its caller is never the author. */
-function isAuthor({ sub, name }: Actor, verifiedBy: string): boolean {
+function isAuthor(verifiedBy: string, response: Response, { userPrefix }: ControlPlaneContext): boolean {
+  const { sub, name, user } = principalOf(response);
+  // People write the claim, such as an e-mail address, and not the name of Kubernetes, which has the prefix.
+  const claim = user.startsWith(userPrefix) ? user.slice(userPrefix.length) : user;
   const given = verifiedBy.trim().toLowerCase();
-  return [sub, name].some((own) => own?.trim().toLowerCase() === given);
+  return [sub, name, user, claim].some((own) => own?.trim().toLowerCase() === given);
 }
 
 function ruleOf(request: Request): string {
