@@ -4,6 +4,7 @@ import { placeText } from '../../core/fleet/excerpt.ts';
 import { slept, type Clock } from '../../runtime/clock.ts';
 import { EVENT_STREAM_HEADERS, EventStream, eventText } from '../../runtime/event-stream.ts';
 import { listItemOf } from '../routes/agent-row.ts';
+import { tryAgain } from '../try-again.ts';
 import type { AgentRow, FleetEvent } from '../../core/shapes/agent-row.ts';
 import type { FleetChanges } from '../stores/store.ts';
 import { EventTexts, viewOf, type View } from './event-texts.ts';
@@ -11,6 +12,8 @@ import { POLL_MS, type FleetFeed } from './fleet-feed.ts';
 
 /** Maximum number of concurrent streams. */
 export const MAX_STREAMS = 100;
+/** Maximum number of streams of one person or program, so that none takes the places of all others. Several people share a key. */
+export const MAX_OF_CALLER = 20;
 /** A stream with more unsent bytes than this at the next poll is cut. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
 /** Maximum number of agents in one event. */
@@ -18,8 +21,10 @@ const MAX_ROWS = 200;
 /** A poll that takes long is followed by a pause of this many times its duration, so that polls never keep the store busy. */
 const PAUSE_FACTOR = 4;
 
-/** The rights of a reader. */
+/** Who reads a stream, and its rights. */
 export interface ReaderRights {
+  /** The person or program; null: the holder of a key. */
+  caller: string | null;
   /** The namespaces that it may read; null: every namespace. */
   namespaces: readonly string[] | null;
   /** The namespaces that it may read now. Rejects if its credential is not valid any more. */
@@ -48,6 +53,8 @@ export class FleetStreams {
   readonly #options: FleetStreamsOptions;
   /** Number of open responses; also of those that wait for the first poll. */
   #open = 0;
+  /** Their number by person or program. */
+  readonly #callers = new Map<string, number>();
   readonly #readers = new Set<Reader>();
   /** The first poll; null: no stream is open. */
   #started: Promise<void> | null = null;
@@ -63,17 +70,26 @@ export class FleetStreams {
     options.signal.addEventListener('abort', () => this.#endAll());
   }
 
-  get isFull(): boolean {
-    return this.#open >= MAX_STREAMS;
+  /** Throws a Problem if there are too many streams. */
+  check(caller: string | null): void {
+    if (this.#open >= MAX_STREAMS)
+      throw tryAgain(`the limit of ${MAX_STREAMS} event streams is reached; try again`, 10);
+    if (caller !== null && (this.#callers.get(caller) ?? 0) >= MAX_OF_CALLER)
+      throw tryAgain(`the caller has ${MAX_OF_CALLER} event streams; try again`, 10, { status: 429 });
   }
 
-  /** Sends events until either side closes the connection. Rejects before the head if the store is unavailable. */
-  async connect(response: ServerResponse, { namespaces, check }: ReaderRights): Promise<void> {
+  /**
+   * Sends events until either side closes the connection. Rejects before the head if there are too many streams, or the store is
+   * unavailable.
+   */
+  async connect(response: ServerResponse, { caller, namespaces, check }: ReaderRights): Promise<void> {
     const { clock, signal } = this.#options;
     // Its close event has passed.
     if (response.destroyed) return;
-    this.#open += 1;
-    response.once('close', () => this.#left());
+    // Here, and not before the rights were known: many requests can wait for them at the same time.
+    this.check(caller);
+    this.#count(caller, 1);
+    response.once('close', () => this.#left(caller));
     this.#started ??= this.#start();
     await this.#started;
     if (response.destroyed) return;
@@ -98,8 +114,16 @@ export class FleetStreams {
     void this.#poll(polling.signal);
   }
 
-  #left(): void {
-    this.#open -= 1;
+  #count(caller: string | null, change: 1 | -1): void {
+    this.#open += change;
+    if (caller === null) return;
+    const count = (this.#callers.get(caller) ?? 0) + change;
+    if (count > 0) this.#callers.set(caller, count);
+    else this.#callers.delete(caller);
+  }
+
+  #left(caller: string | null): void {
+    this.#count(caller, -1);
     if (this.#open > 0) return;
     this.#polling?.abort();
     this.#polling = this.#started = null;

@@ -7,14 +7,19 @@ import type { EventStream } from '../../testing/http/event-stream.ts';
 import { until } from '../../testing/time/until.ts';
 import { bearerOf, unauthorized } from '../auth/bearer.ts';
 import { EventTexts, viewOf } from './event-texts.ts';
+import { MAX_OF_CALLER, MAX_STREAMS } from './fleet-streams.ts';
 
 const POLL_MS = 2_000;
 
 let rig: FleetRig;
 /** The namespaces of each person; absent: the token is not valid. */
 let rights: Record<string, string[]>;
+/** Decisions about all namespaces wait for it. */
+let hold: Promise<void>;
+let held: number;
 
 beforeEach(async () => {
+  [hold, held] = [Promise.resolve(), 0];
   rights = { alice: ['team'], bob: ['other'], carol: ['team', 'other', 'empty'], dave: [] };
   rig = await startFleetRig(
     { shop: aStatus() },
@@ -31,8 +36,13 @@ beforeEach(async () => {
         },
       ],
       access: {
-        can: ({ sub = '' }, _right, namespace) =>
-          Promise.resolve(namespace !== null && rights[sub]!.includes(namespace)),
+        can: async ({ sub = '' }, _right, namespace) => {
+          if (namespace === null) {
+            held += 1;
+            await hold;
+          }
+          return namespace !== null && rights[sub]!.includes(namespace);
+        },
       },
     },
   );
@@ -100,6 +110,38 @@ test.each([
   await poll();
   await until(() => namesOf(bob).length === 1, 'the change');
   expect(rig.openStreams()).toBe(1);
+});
+
+test(`a person has at most ${MAX_OF_CALLER} streams, and others, and those with a key, still get one`, async () => {
+  const open = (sub: string): Promise<EventStream> => rig.stream({ authorization: `Bearer ${sub}` });
+  const streams = await Promise.all(Array.from({ length: MAX_OF_CALLER }, () => open('alice')));
+  for (const method of ['GET', 'HEAD']) {
+    const { status, headers } = await fetch(`${rig.url}/stream`, {
+      ...{ method, headers: { authorization: 'Bearer alice' } },
+    });
+    expect([status, headers.get('retry-after')]).toEqual([429, '10']);
+  }
+  await openStream('bob');
+  await Promise.all(Array.from({ length: MAX_OF_CALLER + 1 }, () => openStream()));
+  streams[3]!.leave();
+  await until(async () => (await open('alice').catch(() => null)) !== null, 'a free place');
+});
+
+test(`requests that wait for their rights at the same time get at most ${MAX_STREAMS} streams`, async () => {
+  const waiting = MAX_STREAMS + 20;
+  for (let index = 0; index < waiting; index += 1) rights[`person-${index}`] = ['team'];
+  const start = Promise.withResolvers<void>();
+  hold = start.promise;
+  const asked = Array.from({ length: waiting }, (_, index) =>
+    rig.stream({ authorization: `Bearer person-${index}` }).then(
+      () => 1,
+      () => 0,
+    ),
+  );
+  await until(() => held === waiting, 'every request');
+  start.resolve();
+  const opened = await Promise.all(asked);
+  expect(opened.reduce<number>((sum, each) => sum + each, 0)).toBe(MAX_STREAMS);
 });
 
 test('readers who see the same share the bytes of an event', () => {
