@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { parseStop } from '../core/organisation/stops.ts';
 import type { KubeClient } from '../kube/client.ts';
 import {
   ApiCluster,
@@ -115,6 +116,28 @@ type Person = keyof typeof PERSONS;
     const rejection = await create(user, object);
     if (message === '') expect(rejection).toBe('');
     else expect(rejection).toContain(message);
+  });
+
+  test.each<[what: string, spec: object, isValid: boolean]>([
+    ['a reason of 500 characters outside the basic plane', { reason: '\u{1F6D1}'.repeat(500) }, true],
+    ['a reason of 501', { reason: '\u{1F6D1}'.repeat(501) }, false],
+    ['an empty reason', { reason: '' }, false],
+    ['a reason of spaces', { reason: ' \n\t' }, false],
+    ['a pattern of spaces', { agents: [' '] }, false],
+    ['no patterns', { agents: [] }, false],
+    ['a time in small letters', { until: '2999-01-01t00:00:00z' }, false],
+    ['a time with a space', { until: '2999-01-01 00:00:00Z' }, false],
+    ['a time without a zone', { until: '2999-01-01T00:00:00' }, false],
+    ['a day without a time', { until: '2999-01-01' }, false],
+    ['a leap second', { until: '2999-12-31T23:59:60Z' }, false],
+    ['nine digits of a second', { until: '2999-01-01T00:00:00.123456789Z' }, true],
+    ['ten digits of a second', { until: '2999-01-01T00:00:00.1234567891Z' }, false],
+    ['a day that does not exist', { until: '2999-02-30T00:00:00Z' }, false],
+    ['a zone of 24 hours', { until: '2999-01-01T00:00:00+24:00' }, false],
+  ])('a stop that the API server accepts applies: %s', async (_what, spec, isValid) => {
+    const object = stop(spec);
+    const [isAccepted, isParsed] = [(await create('dev', object)) === '', parseStop(object) !== null];
+    expect({ isAccepted, isParsed }).toEqual({ isAccepted: isValid, isParsed: isValid });
   });
 
   test('has a sample of a NetworkPolicy that the API server accepts, and that leads to the control plane', async () => {

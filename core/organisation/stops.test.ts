@@ -66,4 +66,8 @@ it('takes an AgentStop of the API server', () => {
     spec: { reason: 'leak', agents: ['chat'] },
   });
   expect(parseStop({ metadata, spec: {} })).toBeNull();
+  // The API server counts characters too.
+  const sign = '\u{1F6D1}';
+  expect(parseStop({ metadata, spec: { reason: sign.repeat(500) } })).not.toBeNull();
+  expect(parseStop({ metadata, spec: { reason: sign.repeat(501) } })).toBeNull();
 });

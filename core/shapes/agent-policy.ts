@@ -14,9 +14,9 @@ export const MAX_EXPRESSION = 2_000;
 /** `Deny`: the manifest is rejected, and lanes enforce the rule. `Warn`: the writer gets a warning. `Audit`: recorded only. */
 export const RULE_ACTIONS = ['Deny', 'Warn', 'Audit'] as const;
 
-/** A text that a person writes. The API server checks its length as well. */
+/** A text that a person writes. The API server checks it as well: what it accepts must have an effect. */
 export const written = (about: string, max: number): Field<string> =>
-  inCrd(text(about, { max }), { minLength: 1, maxLength: max });
+  inCrd(text(about, { max }), { minLength: 1, maxLength: max, pattern: String.raw`\S` });
 
 export const patterns = (about: string, each: string): Field<string[]> =>
   nonEmpty(list(about, written(`${each}; * stands for any characters.`, MAX_PATTERN), { max: MAX_PATTERNS }));

@@ -1,6 +1,6 @@
 import { count, dnsLabel } from './common.ts';
 import { condition } from './condition.ts';
-import { flag, inCrd, isoTime, named, nullable, text, type Field } from './field.ts';
+import { flag, inCrd, ISO_TIME, isoTime, named, nullable, text, type Field } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 import { patterns, validations, written } from './agent-policy.ts';
 
@@ -29,7 +29,10 @@ const specMembers = object(
       'Why the agents are stopped. Agents and operators see it, clients of the agents do not.',
       MAX_REASON,
     ),
-    'until?': isoTime('End of the stop; absent: it ends when the AgentStop is deleted.'),
+    // The API server accepts more forms than a parser of the product; such a stop would have no effect.
+    'until?': inCrd(isoTime('End of the stop; absent: it ends when the AgentStop is deleted.'), {
+      pattern: ISO_TIME.source,
+    }),
     'by?': written('User name of the person who stops the agents.', MAX_PERSON),
   },
 );

@@ -67,7 +67,10 @@ export function text(
       if (kept !== undefined) return cut(value, kept);
       if (max === undefined) return value;
       if (value.trim() === '') return fail(errors, path, 'must not be empty');
-      return value.length <= max ? value : fail(errors, path, `must have at most ${max} characters`);
+      // Characters, as JSON Schema and the API server count them: some have two code units.
+      return value.length <= max || [...value].length <= max
+        ? value
+        : fail(errors, path, `must have at most ${max} characters`);
     },
     () => ({ description, type: 'string', ...limits }),
     () => ({ description, type: 'string' }),
@@ -161,7 +164,7 @@ export function integer(description: string, { min, max, limit }: Range): Field<
   );
 }
 
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+export const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 /** Length of `2026-03-01T12:00:00.000Z`. Years outside 0..9999 are longer, and other programs cannot parse them. */
 const ISO_LENGTH = 24;
