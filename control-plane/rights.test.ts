@@ -12,12 +12,16 @@ import {
 } from '../testing/fleet/control-plane-rig.ts';
 import { aHeartbeat } from '../testing/fleet/heartbeat.ts';
 import { aPerson, ISSUER, personsOf } from '../testing/fleet/persons.ts';
+import { CLIENT_ID } from '../testing/sign-in/identity-provider.ts';
+import { CookieJar, startSignInRig } from '../testing/sign-in/sign-in-rig.ts';
 import { Organisation } from './organisation/organisation.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { ManifestWorker } from '../runtime/manifest-worker.ts';
 import { loadRoles } from './auth/access/roles.ts';
 
 const READ_KEY = 'read-key-of-the-rig';
+const SESSION_SECRET = 'session-secret-of-the-rig-with-32-characters';
+const SESSION_COOKIE = '__Host-platform-session';
 
 /** Each namespace and each agent has the mark of its owners, so that a response shows whose it is about. */
 const ROLES = `
@@ -27,7 +31,7 @@ roles:
   - {role: viewer, users: ["${ISSUER}#both"], namespaces: ["ns-aster", "ns-birch"]}
   - {role: approver, users: ["${ISSUER}#approver"], namespaces: ["ns-aster"]}
   - {role: operator, users: ["${ISSUER}#operator"], namespaces: ["ns-*"]}
-  - {role: admin, users: ["${ISSUER}#admin"], namespaces: ["*"]}
+  - {role: admin, users: ["${ISSUER}#admin"], groups: ["oidc:chiefs"], namespaces: ["*"]}
 `;
 const PERSONS = [
   aPerson('viewer', ['oidc:aster', 'oidc:other']),
@@ -243,6 +247,54 @@ describe('every operation of the document', () => {
       expect(await everything()).toBe(before);
     },
   );
+
+  /** With every right, so that nothing but the session can be the reason for a refusal. */
+  async function sessionFrom(start: string): Promise<Record<string, string>> {
+    const signIn = await startSignInRig({ start, env: { SESSION_SECRET } });
+    signIn.provider.account = { sub: 'chief', groups: ['chiefs'] };
+    const jar = new CookieJar();
+    await jar.follow(`${signIn.url}/auth/login`);
+    const value = jar.get(signIn.url, SESSION_COOKIE);
+    expect(value).toBeDefined();
+    await rig.restart({
+      ...{ PLATFORM_ADMIN_KEY: ADMIN_KEY, JWT_SECRET, SESSION_SECRET, OIDC_ISSUER: signIn.provider.url },
+      ...{ OIDC_CLIENT_ID: CLIENT_ID, PUBLIC_URL: signIn.url },
+    });
+    // A session needs no provider.
+    await signIn.close();
+    return { cookie: `${SESSION_COOKIE}=${value}` };
+  }
+
+  const OWN = { 'sec-fetch-site': 'same-origin' };
+  const START = '2026-03-01T09:00:01.000Z';
+  type Statuses = readonly [read: number | null, write: number];
+  test.each<[what: string, start: string, page: Record<string, string>, statuses: Statuses]>([
+    ['a session that has expired', '2026-03-01T09:00:00.000Z', OWN, [401, 401]],
+    // SameSite=Strict does not keep the cookie back.
+    ['a form on another port of the host', START, { 'sec-fetch-site': 'same-site' }, [null, 403]],
+    ['a form in a browser without Sec-Fetch-Site', START, {}, [null, 403]],
+  ])('for %s', async (_what, start, page, [read, write]) => {
+    const cookie = await sessionFrom(start);
+    const caller = { ...cookie, ...page };
+    const before = await everything();
+    const seen: Record<string, unknown> = {};
+    const wanted: Record<string, unknown> = {};
+    const isOwn = page === OWN;
+    for (const [operation, { kind, ok }] of Object.entries(ROWS)) {
+      seen[operation] = (await request(caller, operation)).status;
+      const isSafe = operation.startsWith('GET ');
+      wanted[operation] = kind === 'open' || kind === 'agentsOwn' ? ok : ((isSafe ? read : write) ?? ok);
+    }
+    // The provider is away; who is not signed in any more may sign out.
+    expect(seen).toEqual({
+      ...wanted,
+      ...{ 'GET /auth/callback': 400, 'POST /auth/logout': isOwn ? 200 : 403 },
+    });
+    expect(await everything()).toBe(before);
+    // What refuses is the page, and not a missing right.
+    const { status } = await request({ ...cookie, ...OWN }, 'POST /api/v1/stops');
+    expect(status).toBe(isOwn ? 401 : 201);
+  });
 
   test('for the admin key', async () => {
     for (const [operation, { ok }] of Object.entries(ROWS)) {

@@ -11,6 +11,7 @@ import { conditional } from '../../runtime/conditional.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { ABOUT } from '../auth/access/access.ts';
 import type { PersonAccess } from '../auth/authorize.ts';
+import { COOKIES } from '../auth/oidc/cookies.ts';
 import { PERSON_AUDIENCE } from '../auth/kubernetes-tokens.ts';
 import type { ControlPlaneRoute } from '../context.ts';
 import { registrationBody } from '../../core/shapes/registration.ts';
@@ -98,7 +99,14 @@ const SECURITY_SCHEMES: Readonly<Record<string, JsonSchema>> = {
   personToken: {
     type: 'http',
     scheme: 'bearer',
-    description: `In a cluster: a ServiceAccount token for the audience \`${PERSON_AUDIENCE}\`, as of \`kubectl create token\`.`,
+    description: `An ID token or access token of the identity provider. In a cluster also a ServiceAccount token for the audience \`${PERSON_AUDIENCE}\`, as of \`kubectl create token\`.`,
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: COOKIES.session.name,
+    description:
+      'The session of the dashboard, after a sign-in with the identity provider. A request that changes something also needs `Sec-Fetch-Site: same-origin`, or `Origin` of the dashboard.',
   },
   agentKey: {
     type: 'http',
@@ -146,13 +154,13 @@ const ACCESS: Readonly<Record<'open' | 'bearer', Access>> = {
 function personAccessOf(right: PersonAccess): Access {
   const needed = right === 'person' ? '' : ` Or the caller has no right to ${ABOUT[right]} there.`;
   return {
-    security: ['adminKey', 'personToken'],
+    security: ['adminKey', 'personToken', 'session'],
     responses: {
       401: {
-        description: 'There is no credential, or the token is not valid or has expired.',
+        description: 'There is no credential, or the token or session is not valid or has expired.',
         headers: { 'WWW-Authenticate': '`X-Admin-Key` or `Bearer`' },
       },
-      403: `The key is wrong, or it can only read.${needed}`,
+      403: `The key is wrong, or it can only read; or a page of another site sent a request with a session.${needed}`,
       429: 'Too many invalid tokens from this address.',
       503: `${UNAVAILABLE} Also: no admin key is configured, or the API server cannot verify the caller or its rights.`,
     },

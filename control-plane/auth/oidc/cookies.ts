@@ -10,7 +10,7 @@ const MAX_COOKIE = 3_900;
 const LABEL = 'agent-compliance session';
 
 /** The `__Host-` prefix: only this host sets the cookie, over TLS, and no subdomain can replace it. */
-const COOKIES = {
+export const COOKIES = {
   /** The callback is a navigation from another site, for which the browser sends no strict cookie. */
   login: { name: '__Host-platform-login', sameSite: 'lax' },
   session: { name: '__Host-platform-session', sameSite: 'strict' },
