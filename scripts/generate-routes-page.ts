@@ -39,9 +39,10 @@ const CONTROL_PLANE = `
 Port 8080, HTTPS in a cluster. Stored data and retention times are described in [the control plane](../control-plane.md).
 
 - *open*: no credentials.
-- *read*, *prove*, *withdraw*, *register*, *remove*, *actions*: a person or program with this [right](../guide/roles.md): the header
-  \`X-Admin-Key\` with the admin key or, to read, the read key; in a cluster also \`Authorization: Bearer\` with a ServiceAccount token
-  for the audience \`agent-compliance\`. 401 without a valid credential, 403 for a wrong key or a missing right, 503 if no admin key is
+- *read*, *stop*, *resume*, *prove*, *withdraw*, *register*, *remove*, *actions*: a person or program with this
+  [right](../guide/roles.md): the header \`X-Admin-Key\` with the admin key or, to read, the read key; \`Authorization: Bearer\` with a
+  token of the [identity provider](../guide/sign-in.md) or, in a cluster, a ServiceAccount token for the audience
+  \`agent-compliance\`; or the cookie of a session. 401 without a valid credential, 403 for a wrong key or a missing right, 503 if no admin key is
   configured. Agents of namespaces that the caller may not read do not exist for it: they are in no list and no count, and 404.
 - *person*: any such credential.
 - *bearer*: \`Authorization: Bearer <key>\` with the key from registration or, in a cluster, the projected ServiceAccount token of
