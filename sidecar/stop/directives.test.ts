@@ -107,6 +107,11 @@ describe('the stream', () => {
     expect((await kept()).organisation).toMatchObject({ revision: 'r1' });
   });
 
+  test('a stop applies although the rules next to it are not valid', async () => {
+    plane.first = documentOf(STOP, { organisation: { ...RULES, models: 'all' } });
+    await expectStatus(await start(), 503);
+  });
+
   test.each<[string, unknown]>([
     ['no JSON', '{'],
     ['no stop', { revision: '1' }],
@@ -248,6 +253,19 @@ describe('the response to a heartbeat', () => {
     });
     expect(await statusOf(rig)).toBe(503);
     expect(messages(rig)).not.toContain('agent resumed');
+  });
+
+  test('applies the same stop again after the clock was ahead for a moment', async () => {
+    plane.status = 404;
+    plane.reply = { stop: { ...STOP, until: '2026-12-01T12:00:00Z' } };
+    const rig = await start();
+    await expectStatus(rig, 503);
+    clock.aheadMs = 10_800_000;
+    await clock.pass(60_000);
+    expect(await statusOf(rig)).toBe(200);
+    clock.aheadMs = 0;
+    await beat();
+    await expectStatus(rig, 503);
   });
 
   test('the stop is confirmed with an early heartbeat', async () => {

@@ -1,5 +1,4 @@
 import { stopDirective, type StopDirective } from '../../core/shapes/agent-stop.ts';
-import { directives } from '../../core/shapes/directive.ts';
 import { nullable, parseWith } from '../../core/shapes/field.ts';
 import { isRecord, jsonOf, own } from '../../core/untrusted/fields.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -63,21 +62,24 @@ export class Directives {
     if (!isRecord(value) || !Object.hasOwn(value, 'stop')) return;
     const parsed = parseWith(optionalStop, value['stop']);
     if (!parsed.ok) this.#logInvalid('heartbeat reply');
-    else if (isSame(parsed.value, this.#options.stop.directive)) return;
+    // Also the same stop: it may have ended by a clock that was ahead, or it could not be stored.
+    else if (isSame(parsed.value, this.#options.stop.directive)) this.#apply(parsed.value);
     else if (this.#stream?.isLive === true) this.#stream.reconnect();
     else if (askedAtMs >= this.#receivedAtMs) this.#apply(parsed.value);
   }
 
   #received(value: unknown): boolean {
-    const parsed = parseWith(directives, value);
+    const stop = isRecord(value) ? own(value, 'stop') : undefined;
+    const parsed = parseWith(optionalStop, stop);
     // An absent stop is not a resume.
-    if (!parsed.ok || !isRecord(value) || own(value, 'stop') === undefined) {
+    if (!isRecord(value) || stop === undefined || !parsed.ok) {
       this.#logInvalid('directive stream');
       return false;
     }
     this.#receivedAtMs = this.#options.clock.monotonicMs();
-    this.#apply(parsed.value.stop);
-    this.#options.organisation.use(parsed.value.organisation);
+    this.#apply(parsed.value);
+    // On its own, because rules that are not valid must not delay a stop.
+    this.#options.organisation.use(value['organisation']);
     return true;
   }
 

@@ -4,6 +4,8 @@ import type { Clock } from '../../runtime/clock.ts';
 export class SteppingClock implements Clock {
   /** Number of loops that sleep on this clock when idle. */
   loops: number;
+  /** How far the wall clock, which can be set, is ahead of the monotonic one. */
+  aheadMs = 0;
   #nowMs: number;
   #sleeping: { dueMs: number; wake: () => void }[] = [];
 
@@ -14,7 +16,7 @@ export class SteppingClock implements Clock {
   }
 
   now(): Date {
-    return new Date(this.#nowMs);
+    return new Date(this.#nowMs + this.aheadMs);
   }
 
   monotonicMs(): number {
