@@ -387,7 +387,7 @@ const REMOTE = 'platform-remote';
         body: JSON.stringify({ namespace, reason: 'leak' }),
       });
     const response = await post();
-    const { id } = (await response.json()) as { id: string };
+    const { id, since } = (await response.json()) as { id: string; since: string };
     expect(response.status).toBe(201);
     let seq = 0;
     const replied = async (stop: Heartbeat['stop']): Promise<unknown> => {
@@ -395,7 +395,7 @@ const REMOTE = 'platform-remote';
       return beat.status === 204 ? null : ((await beat.json()) as { stop?: unknown }).stop;
     };
     await until('the stop', async () => (await replied(null)) !== null);
-    const applied = { id, since: new Date().toISOString(), cut: 0, lanes: true };
+    const applied = { id, since, cut: 0, lanes: true };
     await until('the confirmation', async () => {
       await replied(applied);
       return (await observe())?.status?.stop?.confirmed === 1;

@@ -972,7 +972,8 @@ const template = (agent: string, extra: object = {}) => ({
       await until('the stop of the agent', async () => (await stopIn())?.id === `${namespace}/incident`);
       await until('a status', async () => (await statusOfStop('incident'))?.pending === 1);
       const id = `${namespace}/incident`;
-      await report('x', pod!, { stop: { id, since: new Date().toISOString(), lanes: true } });
+      const { since } = (await stopIn())!;
+      await report('x', pod!, { stop: { id, since, lanes: true } });
       await until('the confirmation', async () => (await statusOfStop('incident'))?.stopped === 1);
       expect(await statusOfStop('incident')).toEqual({ agents: 1, stopped: 1, pending: 0 });
       await until('the Event', async () => (await eventsOn('Deployment')).includes('Warning AgentStopped'));

@@ -135,13 +135,19 @@ describe('the reply to a heartbeat', () => {
       replies.push(status === 204 ? null : body);
     };
     await beat(1, {});
-    await beat(2, { stop: applied(stop.id) });
-    await rig.admin('DELETE', `/stops/${stop.id}`);
+    // An AgentStop that was created again under this name would have another end.
+    await beat(2, { stop: { ...applied(stop.id), since: '2026-03-01T09:00:00.000Z' } });
     await beat(3, { stop: applied(stop.id) });
-    await beat(4, {});
-    await beat(5, { stop: applied('pod-annotation') });
+    await rig.admin('DELETE', `/stops/${stop.id}`);
+    await beat(4, { stop: applied(stop.id) });
+    await beat(5, {});
+    await beat(6, { stop: applied('pod-annotation') });
     const directive = { id: stop.id, reason: 'leak', since: NOW, until: LATER };
-    expect(replies).toEqual([{ stop: directive }, null, { stop: null }, null, null]);
+    expect(replies).toEqual([
+      { stop: directive },
+      { stop: directive },
+      ...[null, { stop: null }, null, null],
+    ]);
   });
 
   test('has no stop for a reporter, which cannot apply it', async () => {

@@ -3,7 +3,7 @@ import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { proofSetOf } from '../../core/observation/proofs.ts';
 import { othersToday } from '../../core/observation/tokens.ts';
-import { stopDirectiveOf, stopId, type AgentStop } from '../../core/organisation/stops.ts';
+import { isSameStop, stopDirectiveOf, type AgentStop } from '../../core/organisation/stops.ts';
 import { ANNOTATION_STOP } from '../../core/shapes/agent-stop.ts';
 import { withExpiry } from '../../core/evidence/proof-expiry.ts';
 import { isInSync } from '../../core/evidence/proof-set.ts';
@@ -69,7 +69,8 @@ function stopReply(
 ): Pick<HeartbeatReply, 'stop'> {
   if (sidecarVersion === null || wanted === undefined) return {};
   if (wanted === null) return applied === null || applied.id === ANNOTATION_STOP ? {} : { stop: null };
-  return applied?.id === stopId(wanted) ? {} : { stop: stopDirectiveOf(wanted) };
+  const directive = stopDirectiveOf(wanted);
+  return applied !== null && isSameStop(applied, directive) ? {} : { stop: directive };
 }
 
 /** The configured interval of the agent, else the sender's own; at least the rate limit. */

@@ -61,7 +61,7 @@ export function statusOf(
   const phase = phaseNow({ instances, live, activity }, waitLeftMs);
   const lowest = (scoreOf: (instance: InstanceStatus) => number): number | undefined =>
     live.length === 0 ? known.score : Math.min(...live.map(scoreOf));
-  const stop = observedStopOf(known.stop, context.stop, { live, unlisted, at });
+  const stop = observedStopOf(known.stop, context.stop, { instances, live, unlisted, at });
   const input: ConditionInput = {
     ...{ phase, instances, live, activity, lastChecked, awaitedSince },
     ...{ compliantGrade, compliantEvidence, organisation: known.organisation, stop },

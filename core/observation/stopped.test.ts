@@ -20,6 +20,8 @@ const ID = 'shop/incident';
 interface Beat {
   instance?: string;
   applied?: string | null;
+  /** When the applied stop was requested. */
+  since?: Date;
   lanes?: boolean;
   stop?: AgentStop | null;
 }
@@ -29,9 +31,9 @@ let seq = 0;
 const beat = (
   before: ObservationStatus | undefined,
   second: number,
-  { instance = 'a', applied = null, lanes = true, ...known }: Beat,
+  { instance = 'a', applied = null, since = at(0), lanes = true, ...known }: Beat,
 ): ObservationStatus => {
-  const stop = applied === null ? null : { id: applied, since: at(second).toISOString(), cut: 1, lanes };
+  const stop = applied === null ? null : { id: applied, since: since.toISOString(), cut: 1, lanes };
   const heartbeat = aHeartbeat({ seq: ++seq, stop, sentAt: null });
   return mergeHeartbeat(before, heartbeat, { instance, ...known }, at(second));
 };
@@ -81,6 +83,25 @@ describe('the stop of an agent in its status', () => {
 
   test('reaches only requests where an instance has no lanes', () => {
     expect(reasonOf(beat(undefined, 0, { applied: ID, lanes: false, stop: STOP }))).toBe('IngressOnly');
+  });
+
+  test('is not confirmed while an instance is silent, which may run without it', () => {
+    const both = beat(beat(undefined, 0, { instance: 'silent', stop: null }), 1, { stop: null });
+    const stopped = beat(both, 300, { applied: ID, stop: { ...STOP, spec: { reason: 'leak' } } });
+    expect([stopped.stop?.instances, stopped.stop?.confirmed, reasonOf(stopped)]).toEqual([2, 1, 'Stopping']);
+  });
+
+  test('of an AgentStop that was created again is not confirmed by instances that applied the first', () => {
+    const first = beat(undefined, 2, { applied: ID, stop: STOP });
+    const again = { ...STOP, since: at(10).toISOString() };
+    const next = statusOf(first, at(10), { stop: again });
+    expect([next.stop?.confirmed, next.stop?.firstConfirmedAt, reasonOf(next)]).toEqual([
+      0,
+      undefined,
+      'Stopping',
+    ]);
+    expect(isUrgent(first, next)).toBe(true);
+    expect(reasonOf(beat(next, 12, { applied: ID, since: at(10), stop: again }))).toBe('Stopped');
   });
 
   test('is not confirmed by an agent that does not report, unless nothing of it runs', () => {

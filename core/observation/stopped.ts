@@ -1,4 +1,4 @@
-import { hasEnded, stopId, type AgentStop } from '../organisation/stops.ts';
+import { hasEnded, isSameStop, stopId, type AgentStop } from '../organisation/stops.ts';
 import { ANNOTATION_STOP, type ObservedStop } from '../shapes/agent-stop.ts';
 import type { InstanceStatus } from '../shapes/instance.ts';
 import { present } from '../untrusted/present.ts';
@@ -8,8 +8,10 @@ import { row } from './condition-table.ts';
 /** The reason of a stop that is written on the pods only. It stays there, because the pod does not report it. */
 const ANNOTATION_REASON = 'annotation platform.io/stop of a pod';
 
-/** Instances that report, and the stop that each of them applies. */
-interface Reporting {
+/** The instances, and the stop that each of them applies. */
+interface Known {
+  instances: readonly InstanceStatus[];
+  /** Those of them that report. */
   live: readonly InstanceStatus[];
   /** Instances that report and are not listed. */
   unlisted: readonly Pick<InstanceStatus, 'stop'>[];
@@ -24,18 +26,21 @@ interface Reporting {
 export function observedStopOf(
   known: ObservedStop | undefined,
   stop: AgentStop | null | undefined,
-  { live, unlisted, at }: Reporting,
+  { instances, live, unlisted, at }: Known,
 ): ObservedStop | undefined {
   const wanted = requested(known, stop, at) ?? annotated(live);
   if (wanted === undefined) return undefined;
-  const before = known?.id === wanted.id ? known : undefined;
-  const all = [...live, ...unlisted];
-  const confirmed = all.filter((instance) => instance.stop?.id === wanted.id);
-  const isWhole = all.length > 0 && confirmed.length === all.length;
+  const before = known !== undefined && isSameStop(known, wanted) ? known : undefined;
+  // An instance that no longer reports may still run, and without the stop.
+  const count = instances.length + unlisted.length;
+  const confirmed = [...live, ...unlisted].filter(
+    ({ stop: applied }) => applied && isSameStop(applied, wanted),
+  );
+  const isWhole = count > 0 && confirmed.length === count;
   const now = at.toISOString();
   return present({
     ...wanted,
-    instances: all.length,
+    instances: count,
     confirmed: confirmed.length,
     firstConfirmedAt: before?.firstConfirmedAt ?? (confirmed.length > 0 ? now : undefined),
     lastConfirmedAt: isWhole ? (before?.lastConfirmedAt ?? now) : undefined,
@@ -71,9 +76,11 @@ function annotated(live: readonly InstanceStatus[]): Requested | undefined {
   return since === undefined ? undefined : { id: ANNOTATION_STOP, reason: ANNOTATION_REASON, since };
 }
 
-/** Whether every instance that reports applies the stop. */
-const isConfirmed = ({ stop, activity }: ConditionInput): boolean =>
-  stop !== undefined && (stop.instances > 0 ? stop.confirmed === stop.instances : activity !== 'running');
+/** Whether every instance applies the stop, or nothing of the agent runs. */
+const isConfirmed = ({ stop, activity, live }: ConditionInput): boolean =>
+  stop !== undefined &&
+  ((stop.instances > 0 && stop.confirmed === stop.instances) ||
+    (live.length === 0 && activity !== 'running'));
 
 /** The rows of the condition `Stopped`. */
 export const STOPPED: readonly ConditionRow[] = [
@@ -83,7 +90,7 @@ export const STOPPED: readonly ConditionRow[] = [
     message: () => 'the agent is not stopped',
   }),
   row('Unknown', 'Stopping', {
-    when: 'not every instance has confirmed the stop, or no instance reports',
+    when: 'an instance has not confirmed the stop, or no longer reports',
     holds: (input) => !isConfirmed(input),
     message: ({ stop }) => `${stop?.confirmed} of ${stop?.instances} instances are stopped (${stop?.id})`,
   }),

@@ -13,6 +13,7 @@ export function isUrgent(before: ObservationStatus | undefined, after: Observati
   return (
     before.manifestChange?.at !== after.manifestChange?.at ||
     before.stop?.id !== after.stop?.id ||
+    before.stop?.since !== after.stop?.since ||
     before.stop?.confirmed !== after.stop?.confirmed ||
     URGENT.some((member) => before[member] !== after[member]) ||
     statesOf(before) !== statesOf(after) ||

@@ -1,4 +1,9 @@
-import { agentStopSpec, type AgentStopSpec, type StopDirective } from '../shapes/agent-stop.ts';
+import {
+  agentStopSpec,
+  ANNOTATION_STOP,
+  type AgentStopSpec,
+  type StopDirective,
+} from '../shapes/agent-stop.ts';
 import { parseWith } from '../shapes/field.ts';
 import { matchesAny } from './pattern.ts';
 
@@ -14,6 +19,16 @@ export interface AgentStop {
 /** Namespace and name, as sidecars, routes and records have it. */
 export const stopId = ({ namespace, name }: Pick<AgentStop, 'namespace' | 'name'>): string =>
   `${namespace}/${name}`;
+
+/** A stop that someone requested, or applies. */
+interface Named {
+  id: string;
+  since: string;
+}
+
+/** Whether both are one stop. An AgentStop that is created again under its name is another one. */
+export const isSameStop = (a: Named, b: Named): boolean =>
+  a.id === b.id && (a.id === ANNOTATION_STOP || Date.parse(a.since) === Date.parse(b.since));
 
 /** null: the spec is not valid. */
 export function parseStop({

@@ -73,7 +73,9 @@ export const stopDirective = named('StopDirective', directive);
 
 const confirmed = object('The stop that the sender applies.', {
   id,
-  since: isoTime('When the sender began to apply it.'),
+  since: isoTime(
+    'When it was requested, because an AgentStop that is created again has the same id; by annotation: when the sender began to apply it.',
+  ),
   cut: count('Connections and responses that the sender ended for it.'),
   lanes: flag('Whether the sender has egress lanes, which also stop the own work of the agent.'),
 });
@@ -88,8 +90,8 @@ const observed = object('The stop of the agent. Absent: it is not stopped.', {
   'by?': text('Who requested it, as the API server or the control plane verified it.', { max: MAX_PERSON }),
   since: isoTime('When it was requested.'),
   'until?': isoTime('When it ends. Absent: when it is lifted.'),
-  instances: count('Number of instances that report.'),
-  confirmed: count('Number of these instances that apply the stop.'),
+  instances: count('Number of instances, with those that no longer report.'),
+  confirmed: count('Number of these instances that report and apply the stop.'),
   'firstConfirmedAt?': isoTime('When the first instance confirmed it.'),
   'lastConfirmedAt?': isoTime('When the last of the instances confirmed it.'),
 });

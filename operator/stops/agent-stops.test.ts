@@ -18,15 +18,16 @@ const agent = (
   name: string,
   {
     id,
+    since = START,
     namespace = 'shop',
     source = 'sidecar',
-  }: { id?: string; namespace?: string; source?: 'sidecar' | 'remote' } = {},
+  }: { id?: string; since?: string; namespace?: string; source?: 'sidecar' | 'remote' } = {},
 ): AgentObservation => ({
   ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation', metadata: { name, namespace } },
   spec: { source },
   status: {
     phase: 'Healthy',
-    ...(id !== undefined && { stop: { id } as NonNullable<ObservationStatus['stop']> }),
+    ...(id !== undefined && { stop: { id, since } as NonNullable<ObservationStatus['stop']> }),
   },
 });
 
@@ -150,13 +151,14 @@ describe('while this process is the leader', () => {
       agent('chat', { id: 'shop/a' }),
       agent('new'),
       agent('resumed', { id: 'shop/gone' }),
+      agent('chat', { id: 'bank/b', namespace: 'bank', since: '2026-11-29T11:00:00Z' }),
       agent('running'),
       agent('annotated', { id: 'pod-annotation' }),
       agent('outside', { source: 'remote' }),
     ];
     lead();
     await round();
-    expect(reconciled).toEqual(['shop/new', 'shop/resumed']);
+    expect(reconciled).toEqual(['shop/new', 'shop/resumed', 'bank/chat']);
   });
 
   test('nothing is done before the AgentStops are known', async () => {

@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import { stopCounts } from '../../core/observation/stop-counts.ts';
-import { hasEnded, stopId, stopOf, type AgentStop } from '../../core/organisation/stops.ts';
+import {
+  hasEnded,
+  isSameStop,
+  stopDirectiveOf,
+  stopId,
+  stopOf,
+  type AgentStop,
+} from '../../core/organisation/stops.ts';
 import { ANNOTATION_STOP, type AgentStopStatus } from '../../core/shapes/agent-stop.ts';
 import type { AgentStops } from '../../kube/agent-stops.ts';
 import type { ClusterParts } from '../../kube/cluster-parts.ts';
@@ -81,8 +88,9 @@ export class StopWork {
       const root = namespace === rootNamespace ? [] : (byNamespace.get(rootNamespace) ?? []);
       const candidates = [...(byNamespace.get(namespace) ?? []), ...root];
       const stop = stopOf(candidates, { namespace, name }, { rootNamespace, at });
-      const known = status?.stop?.id === ANNOTATION_STOP ? undefined : status?.stop?.id;
-      if (known !== (stop === null ? undefined : stopId(stop))) reconcile(keyText(metadata));
+      const known = status?.stop?.id === ANNOTATION_STOP ? undefined : status?.stop;
+      if (stop === null ? known !== undefined : !known || !isSameStop(known, stopDirectiveOf(stop)))
+        reconcile(keyText(metadata));
     }
   }
 

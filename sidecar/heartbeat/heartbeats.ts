@@ -230,7 +230,7 @@ function stateOf(
     gap.source,
     gap.issues.map((issue) => [issue.property, issue.severity]),
     manifestHash,
-    stop?.id,
+    stop && [stop.id, stop.since],
     proofs.proofs.map((proof) => [proof.ruleId, proof.origin, proof.verifiedAt]),
   ]);
 }

@@ -23,7 +23,7 @@ function create() {
 test('applies the stop of the control plane until it is lifted, and logs both', () => {
   const { stop, log, changes } = create();
   stop.direct(STOP);
-  expect(stop.current).toEqual({ id: STOP.id, reason: STOP.reason, since: new Date(START), cut: 0 });
+  expect(stop.current).toEqual({ id: STOP.id, reason: STOP.reason, since: new Date(STOP.since), cut: 0 });
   stop.direct({ ...STOP });
   expect(changes()).toBe(1);
   stop.direct(null);
@@ -33,6 +33,22 @@ test('applies the stop of the control plane until it is lifted, and logs both', 
     ['agent stopped', STOP.id],
     ['agent resumed', STOP.id],
   ]);
+});
+
+test('an AgentStop that is created again is confirmed again, and cuts nothing', () => {
+  const { stop, changes } = create();
+  let cuts = 0;
+  stop.onStop(() => (cuts += 1));
+  stop.direct(STOP);
+  stop.direct({ ...STOP, since: '2026-12-01T09:59:30Z' });
+  expect(stop.current?.since).toEqual(new Date('2026-12-01T09:59:30Z'));
+  expect([changes(), cuts]).toEqual([2, 1]);
+});
+
+test('the annotation stops since it was seen', () => {
+  const { stop } = create();
+  stop.annotate('by hand');
+  expect(stop.current?.since).toEqual(new Date(START));
 });
 
 test.each([

@@ -6,11 +6,14 @@ import type { Logger } from '../../runtime/logger.ts';
 export interface AppliedStop {
   readonly id: string;
   readonly reason: string;
-  /** When the sidecar began to apply it. */
+  /** When it was requested; by annotation: when the sidecar began to apply it. */
   readonly since: Date;
   /** Connections that the sidecar ended for it. */
   readonly cut: number;
 }
+
+/** The stop to apply. `since` null: that of an annotation is not known. */
+type Wanted = Pick<StopDirective, 'id' | 'reason' | 'until'> & { since: Date | null };
 
 /** The ports on which requests are refused while the agent is stopped. */
 export const STOPPED_PORTS = ['proxy', 'lanes', 'connect'] as const;
@@ -84,26 +87,26 @@ export class StopSwitch {
     const wanted = this.#wanted();
     const before = this.current;
     if (wanted === null) this.#resume(before);
-    else if (before?.id === wanted.id) this.current = { ...before, reason: wanted.reason };
+    else if (before?.id === wanted.id)
+      this.current = { ...before, reason: wanted.reason, since: wanted.since ?? before.since };
     else this.#begin(wanted, before);
-    if (typeof wanted?.until === 'string') void this.#waitFor(Date.parse(wanted.until));
-    if (before?.id !== wanted?.id) for (const listener of this.#listeners) listener();
+    if (wanted !== null && wanted.until !== null) void this.#waitFor(Date.parse(wanted.until));
+    const { current } = this;
+    if (before?.id !== current?.id || before?.since.getTime() !== current?.since.getTime())
+      for (const listener of this.#listeners) listener();
   }
 
-  #wanted(): Pick<StopDirective, 'id' | 'reason' | 'until'> | null {
+  #wanted(): Wanted | null {
     const directive = this.#directive;
     const atMs = this.#options.clock.now().getTime();
     if (directive !== null && (directive.until === null || Date.parse(directive.until) > atMs))
-      return directive;
+      return { ...directive, since: new Date(directive.since) };
     const reason = this.#annotation;
-    return reason === null ? null : { id: ANNOTATION_STOP, reason, until: null };
+    return reason === null ? null : { id: ANNOTATION_STOP, reason, since: null, until: null };
   }
 
-  #begin(
-    { id, reason, until }: Pick<StopDirective, 'id' | 'reason' | 'until'>,
-    before: AppliedStop | null,
-  ): void {
-    const since = this.#options.clock.now();
+  #begin({ id, reason, until, ...wanted }: Wanted, before: AppliedStop | null): void {
+    const since = wanted.since ?? this.#options.clock.now();
     // First, so that nothing begins while the rest ends.
     this.current = { id, reason, since, cut: 0 };
     // Nothing is open if another stop was applied until now.
