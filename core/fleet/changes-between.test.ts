@@ -96,7 +96,7 @@ test('a stop has who requested it and why, and at its end when it was confirmed'
   const changes = rows.flatMap(([before, after]) => changesBetween(before, after, AT));
   expect(changes.map(({ kind, from, to, summary }) => [kind, from, to, summary])).toEqual([
     ['stop', null, 'team/a', 'by alice, until T9: leak'],
-    ['stop', null, 'team/a', 'by an unknown user, until it is lifted: leak'],
+    ['stop', null, 'team/a', 'by an unknown user, without an end: leak'],
     ['stop', 'team/a', null, 'confirmed by the first instance: T1, by all: T2'],
     ['stop', 'team/a', null, 'confirmed by the first instance: never, by all: never'],
   ]);

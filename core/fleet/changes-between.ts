@@ -19,8 +19,8 @@ function stopSummary(
   after: ObservationStatus['stop'],
 ): string | undefined {
   if (after !== undefined) {
-    const { by = 'an unknown user', reason, until = 'it is lifted' } = after;
-    return `by ${by}, until ${until}: ${reason}`;
+    const { by = 'an unknown user', reason, until } = after;
+    return `by ${by}, ${until === undefined ? 'without an end' : `until ${until}`}: ${reason}`;
   }
   const { firstConfirmedAt = 'never', lastConfirmedAt = 'never' } = before ?? {};
   return `confirmed by the first instance: ${firstConfirmedAt}, by all: ${lastConfirmedAt}`;

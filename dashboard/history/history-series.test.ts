@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { gradeOf } from '../../core/shapes/grade.ts';
 import { CHANGE_KINDS, type HistoryChange, type HistoryPoint } from '../../core/shapes/history.ts';
+import { formatTime } from '../format.ts';
 import { changeText, historySeries, marksOf, momentsOf, queryOf, RANGES } from './history-series.ts';
 
 const point = (at: string, more: Partial<HistoryPoint> = {}): HistoryPoint => {
@@ -88,6 +89,10 @@ describe('changes', () => {
     [
       { ...change('manifest', 'a', 'b'), summary: 'LOW, -1 points: x added' },
       'Manifest a → b (LOW, -1 points: x added)',
+    ],
+    [
+      { ...change('stop', null, 'a/b'), summary: 'by alice, until 2026-03-02T22:30:00.000Z: leak' },
+      `Stop a/b (by alice, until ${formatTime('2026-03-02T22:30:00.000Z')}: leak)`,
     ],
   ])('%j', (each, text) => {
     expect(changeText(each)).toBe(text);

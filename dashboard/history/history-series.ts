@@ -2,6 +2,7 @@ import { STEP_MS } from '../../core/fleet/steps.ts';
 import type { AgentHistory, HistoryChange, HistoryPoint, HistoryStep } from '../../core/shapes/history.ts';
 import type { Outcome } from '../../core/shapes/values.ts';
 import type { ChartMark } from '../chart/chart-data.ts';
+import { withLocalTimes } from '../format.ts';
 
 type Values = readonly (number | null)[];
 
@@ -97,7 +98,7 @@ export function changeText({ kind, from, to, summary }: HistoryChange): string {
     return kind === 'manifest' ? hashText(value) : value;
   };
   const text = from === null ? `${NOUNS[kind]} ${short(to)}` : `${NOUNS[kind]} ${short(from)} → ${short(to)}`;
-  return summary === undefined ? text : `${text} (${summary})`;
+  return summary === undefined ? text : `${text} (${withLocalTimes(summary)})`;
 }
 
 /** The start of a hash, without its algorithm. */

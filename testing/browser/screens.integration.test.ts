@@ -191,6 +191,13 @@ const CUT_HEADINGS = `[...document.querySelectorAll(
       expect(await overflow(page)).toBeLessThanOrEqual(0);
     });
 
+    test.each([360, 390])('the links of all pages fit a phone of %p pixels', async (width) => {
+      const { page } = await visit('#/stops', { viewport: { width, height: 844 } });
+      await shown(page, 'No agent is stopped');
+      const nav = `document.querySelector('.shell-nav')`;
+      expect(await inPage(page, `${nav}.scrollWidth - ${nav}.clientWidth`)).toBeLessThanOrEqual(0);
+    });
+
     test.each([1280, 1366, 1920, 390])(
       'no heading is cut at %p pixels, also in a font that is 8 % wider',
       async (width) => {

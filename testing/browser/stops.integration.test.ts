@@ -108,6 +108,8 @@ const dialog = (page: Page) => page.getByRole('dialog');
         .getByRole('button', { name: /^Resume/ })
         .click();
       await dialog(page).getByText('seller of namespace shop').waitFor();
+      await expectAccessible(page);
+      expect(await page.locator('.condition-neutral').allInnerTexts()).toEqual(['Yes']);
       await dialog(page).getByRole('button', { name: 'End the stop' }).click();
       await banner(page).getByText('Resuming').or(stopButton(page)).first().waitFor();
       expect(await plane.admin('GET', '/api/v1/stops')).toEqual([]);
