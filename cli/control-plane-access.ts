@@ -46,6 +46,10 @@ export async function credentialHeader(
 ): Promise<Found<Record<string, string>>> {
   const token = context.env[TOKEN_VARIABLE] ?? '';
   const isToken = file === undefined && token.trim() !== '';
+  if (file === undefined && !isToken && (context.env[ADMIN_KEY_VARIABLE] ?? '').trim() === '')
+    return notFound(
+      `no credential for the control plane: set ${TOKEN_VARIABLE} or ${ADMIN_KEY_VARIABLE}, or pass --admin-key-file`,
+    );
   const found = isToken ? usableKey(token, TOKEN_VARIABLE, 'token') : await adminKey(file, context);
   if (!found.ok) return found;
   return {

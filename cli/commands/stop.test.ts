@@ -170,9 +170,10 @@ describe('platform stop', () => {
     ['stop shpo --reason leak', 'error: there is no agent shpo (did you mean shop?); to stop it before'],
     [
       'stop shop -n b --reason leak',
-      "error: there is no agent shop; to stop it before it starts, pass a pattern such as 'shop*'",
+      "error: there is no agent shop in namespace b; to stop it before it starts, pass a pattern such as 'shop*'",
     ],
     ['stop cart --reason leak', 'error: cart exists in several namespaces: b, c; pass --namespace'],
+    ['stop --list shop', 'error: --list excludes names of agents, --all and --reason'],
     ['resume', 'error: pass names of agents, ids of stops, --namespace or --all'],
     ['resume a/x --all', 'error: --all excludes names, ids and --namespace'],
     ['resume --all', 'error: without a terminal, --all requires --yes'],
@@ -230,6 +231,12 @@ describe('platform stop', () => {
     expect(shown).toEqual(['created a/stop-1', 'Stopping (5 of 7 instances)']);
   });
 
+  test('does not call an agent stopped whose own calls continue', async () => {
+    const { platform } = await serving({ agents: { 'a/open': stopped(2, 2, 'IngressOnly') } });
+    const { output, exitCode } = await platform('stop open --reason leak');
+    expect([output.split('\n')[3], exitCode]).toEqual(['Requests rejected (2 of 2 instances)', 0]);
+  });
+
   test('a stop that is not stored is a warning', async () => {
     const { platform } = await serving({ agents: FLEET, stored: false });
     const { errors, exitCode } = await platform('stop shop --reason leak');
@@ -245,18 +252,23 @@ describe('platform stop', () => {
     const { errors } = await platform('stop -n a --reason leak', { env: { ...env, PLATFORM_TOKEN: 'ttt' } });
     expect(sent[0]?.credential).toBe('Bearer ttt');
     expect(errors).toBe(
-      `error: ${url} returned 403 for POST /api/v1/stops: no right; check PLATFORM_ADMIN_KEY, or that the owner of the token may do this\n`,
+      `error: ${url} returned 403 for POST /api/v1/stops: no right; the request had the token of PLATFORM_TOKEN\n`,
     );
     const none = await platform('stop -n a --reason leak', { env: {} });
-    expect(none.errors).toContain('error: no admin key of the control plane');
+    expect(none.errors).toBe(
+      'error: no credential for the control plane: set PLATFORM_TOKEN or PLATFORM_ADMIN_KEY, or pass --admin-key-file\n',
+    );
+    expect((await platform('stop -n a --reason leak')).errors).toContain(
+      'the request had the key of PLATFORM_ADMIN_KEY or --admin-key-file',
+    );
   });
 
   test.each<[status: number, text: string]>([
     [
       404,
-      'it is not a control plane that stops agents, or an earlier version; use a kubeconfig instead of --url',
+      'it is not a control plane that stops agents, or an earlier version; in a cluster, use a kubeconfig instead of --url',
     ],
-    [503, 'use a kubeconfig instead of --url; add --direct if no control plane runs'],
+    [503, 'in a cluster, use a kubeconfig instead of --url, with --direct if no control plane runs'],
   ])('status %d has advice', async (status, text) => {
     const { platform } = await serving({ rejects: { POST: [status, 'away'] } });
     const { errors, exitCode } = await platform('stop -n a --reason leak');
@@ -268,7 +280,7 @@ describe('platform stop', () => {
     const port = await servers.closedPort();
     const { errors } = await run(`stop -n a --reason leak --url http://127.0.0.1:${port}`, { env });
     expect(errors).toMatch(
-      /^error: cannot connect to http:\/\/127\.0\.0\.1:\d+: .*; use a kubeconfig instead of --url; add --direct if no control plane runs\n$/,
+      /^error: cannot connect to http:\/\/127\.0\.0\.1:\d+: .*; in a cluster, use a kubeconfig instead of --url, with --direct if no control plane runs\n$/,
     );
     const nowhere = await run('stop -n a --reason leak', { env: { HOME: '/nowhere' } });
     expect(nowhere.errors).toBe(
@@ -276,7 +288,7 @@ describe('platform stop', () => {
     );
   });
 
-  test('--list shows all stops', async () => {
+  test('--list shows the stops, all or those of a namespace', async () => {
     const stops = [
       entry('a/x', { agents: ['shop', 'cart'], by: 'alice', until: SINCE }),
       entry('platform-system/y', { namespaces: ['prod-*'], stored: false }),
@@ -292,6 +304,12 @@ describe('platform stop', () => {
       ].join('\n'),
     );
     expect(JSON.parse((await platform('stop --list --output json')).output)).toEqual({ stops });
+    const ids = async (args: string): Promise<unknown[]> => {
+      const { output } = await platform(`stop --list ${args} --json`);
+      return (JSON.parse(output) as { stops: Body[] }).stops.map(({ id }) => id);
+    };
+    expect(await ids('-n a')).toEqual(['a/x', 'platform-system/z']);
+    expect(await ids('-n prod-*')).toEqual(['platform-system/y', 'platform-system/z']);
     const none = await serving({});
     expect((await none.platform('stop --list')).output).toBe('there are no stops\n');
   });

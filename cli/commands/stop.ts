@@ -3,6 +3,7 @@ import type { AddCommand, CliContext } from '../context.ts';
 import { duration } from '../option-values.ts';
 import { printable, refusal, reported, type Rendered } from '../rendered.ts';
 import { addStopOptions, problemOfAll, withStops, type StopFlags } from '../stop/options.ts';
+import { isPattern, planResume } from '../stop/scope.ts';
 import { runStop, type StopReport } from '../stop/run-stop.ts';
 import { listText, stopText, warningsOf } from '../stop/stop-text.ts';
 import { painter } from '../table.ts';
@@ -36,7 +37,7 @@ export const addStop: AddCommand = (program, context, finish) => {
       ),
     )
     .option('--direct', 'also annotate the pods, which needs no process of the product except the sidecar')
-    .option('--list', 'list the stops')
+    .option('--list', 'list the stops, with --namespace those that apply there')
     .addOption(
       new Option(
         '--wait <duration>',
@@ -84,6 +85,8 @@ async function stop(
   command: Command,
 ): Promise<Rendered> {
   const { namespace: namespaces = [], all = false, releaseNamespace: rootNamespace } = flags;
+  if (flags.list && (all || agents.length > 0 || flags.reason !== undefined))
+    command.error('error: --list excludes names of agents, --all and --reason; --namespace selects stops');
   if (flags.list) return list(flags, context);
   if (!all && agents.length + namespaces.length === 0)
     command.error('error: pass names of agents, --namespace or --all, and --reason');
@@ -121,8 +124,11 @@ function renderStop(
 }
 
 async function list(flags: Flags, context: CliContext): Promise<Rendered> {
-  const { namespace = null, releaseNamespace } = flags;
-  const stops = await withStops(flags, context, (all) => all.list(namespace));
-  if (typeof stops === 'string') return refusal(printable(stops), flags.json);
-  return reported(flags, { stops }, listText(stops, releaseNamespace, painter(context.color)));
+  const { namespace: namespaces = [], releaseNamespace: rootNamespace } = flags;
+  const isAnywhere = namespaces.length === 0 || namespaces.some(isPattern);
+  const found = await withStops(flags, context, (all) => all.list(isAnywhere ? null : namespaces));
+  if (typeof found === 'string') return refusal(printable(found), flags.json);
+  const { chosen, wider } = planResume({ agents: [], namespaces, all: false, rootNamespace }, found);
+  const stops = found.filter((stop) => chosen.includes(stop) || wider.includes(stop));
+  return reported(flags, { stops }, listText(stops, rootNamespace, painter(context.color)));
 }

@@ -13,7 +13,7 @@ const TIMEOUT_MS = 15_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 const STOPS = '/api/v1/stops';
 const AGENTS = '/api/v1/agents';
-const DIRECT = 'use a kubeconfig instead of --url; add --direct if no control plane runs';
+const DIRECT = 'in a cluster, use a kubeconfig instead of --url, with --direct if no control plane runs';
 
 interface ControlPlaneAccess {
   base: URL;
@@ -55,12 +55,12 @@ async function send(
   if (status < 400) return { text, link: [response.headers['link'] ?? ''].flat().join() };
   const detail = detailOf(text);
   const what = `${server} returned ${status} for ${method} ${path.replace(/\?.*/, '')}${detail && `: ${detail}`}`;
-  throw new RouteError(`${what}${adviceOf(status, path)}`, status);
+  throw new RouteError(`${what}${adviceOf(status, path, 'authorization' in headers)}`, status);
 }
 
-function adviceOf(status: number, path: string): string {
+function adviceOf(status: number, path: string, isToken: boolean): string {
   if (status === 401 || status === 403)
-    return '; check PLATFORM_ADMIN_KEY, or that the owner of the token may do this';
+    return `; the request had ${isToken ? 'the token of PLATFORM_TOKEN' : 'the key of PLATFORM_ADMIN_KEY or --admin-key-file'}`;
   if (path === STOPS && (status === 404 || status === 405))
     return `; it is not a control plane that stops agents, or an earlier version; ${DIRECT}`;
   return status >= 500 ? `; ${DIRECT}` : '';

@@ -193,6 +193,7 @@ export function stateOf(
 /** For example `Stopping (3 of 5 instances)`. */
 export function progressText(agents: readonly AgentState[]): string {
   const sum = (member: 'instances' | 'confirmed') => agents.reduce((total, each) => total + each[member], 0);
-  const word = agents.every(isDone) ? 'Stopped' : 'Stopping';
-  return `${word} (${sum('confirmed')} of ${sum('instances')} instances)`;
+  const isOpen = agents.some(({ state }) => state === 'IngressOnly');
+  const done = isOpen ? 'Requests rejected' : 'Stopped';
+  return `${agents.every(isDone) ? done : 'Stopping'} (${sum('confirmed')} of ${sum('instances')} instances)`;
 }

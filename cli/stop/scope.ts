@@ -41,7 +41,7 @@ export function targetsOf(scope: Scope, known: readonly AgentKey[] | null): Targ
   for (const name of agents.filter((each) => !isPattern(each))) {
     const where = new Set(known.filter((each) => each.name === name).map((each) => each.namespace));
     const [home, second] = where;
-    if (home === undefined) throw new Error(unknownAgent(name, known));
+    if (home === undefined) throw new Error(unknownAgent(name, known, namespace));
     if (second !== undefined && namespace === undefined)
       throw new Error(`${name} exists in several namespaces: ${[...where].join(', ')}; pass --namespace`);
     homes.set(home, [...(homes.get(home) ?? []), name]);
@@ -50,9 +50,10 @@ export function targetsOf(scope: Scope, known: readonly AgentKey[] | null): Targ
   return [...homes].map(([home, names]) => inside([home], names));
 }
 
-function unknownAgent(name: string, known: readonly AgentKey[]): string {
+function unknownAgent(name: string, known: readonly AgentKey[], namespace: string | undefined): string {
   const hint = didYouMean(name, [...new Set(known.map((each) => each.name))]);
-  return `there is no agent ${name}${hint}; to stop it before it starts, pass a pattern such as '${name}*' with --namespace`;
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  return `there is no agent ${name}${where}${hint}; to stop it before it starts, pass a pattern such as '${name}*' with --namespace`;
 }
 
 /** Whether a stop concerns the selected agents only (`chosen`), or also others, so that a resume leaves it (`wider`). */
