@@ -9,7 +9,7 @@ export type Session =
   | { kind: 'signed-out'; reason: SignedOutReason }
   /** `me` null: the rights are not known yet. */
   | { kind: 'signed-in'; me: Me | null }
-  /** The server has neither an admin key nor sign-on. */
+  /** The server has neither an admin key nor an identity provider. */
   | { kind: 'disabled' };
 
 /** A caller that the server accepted, or what went wrong. */

@@ -1,7 +1,7 @@
 import { Button } from '../parts/button.tsx';
 import { retrySignIn } from '../session.ts';
 
-/** The server has neither an admin key nor sign-on, so that no sign-in is possible. */
+/** The server has neither an admin key nor an identity provider, so that no sign-in is possible. */
 export function Disabled() {
   return (
     <div class="sign-in">

@@ -58,7 +58,7 @@ function KeyForm({ reason }: { reason: keyof typeof MESSAGES | null }) {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);
   useEffect(() => {
-    // With sign-on, the form is the second choice.
+    // With an identity provider, the form is the second choice.
     if (signOnPath.peek() === null) input.current?.focus();
   }, []);
   const submit = async (): Promise<void> => {

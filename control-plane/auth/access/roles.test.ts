@@ -69,8 +69,8 @@ test('the example of the guide', async () => {
   const [example] = blocksUnder('docs/guide/roles.md', 'Rights outside a cluster');
   await writeFile(path, example!.body);
   expect(await rightsIn('anything', ['oidc:everyone'])).toEqual(['read']);
-  expect(await rightsIn('prod-shop', ['oidc:sre'])).toEqual(['read', 'stop', 'resume']);
-  expect(await rightsIn('test-shop', ['oidc:sre'])).toEqual([]);
+  expect(await rightsIn('platform-remote', ['oidc:sre'])).toEqual(['read', 'stop', 'resume']);
+  expect(await rightsIn('platform-system', ['oidc:sre'])).toEqual([]);
 });
 
 const ROW = 'role: viewer, groups: [a], namespaces: [b]';
