@@ -72,6 +72,12 @@ const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; 
     code: 1,
     shows: `cannot connect to ${NOWHERE}: connection refused`,
   },
+  stop: { args: ['shop', '--reason', 'leak'], code: 1, shows: 'no cluster configured' },
+  resume: {
+    args: ['shop', '--url', NOWHERE, '--admin-key-file', 'admin.key'],
+    code: 1,
+    shows: `cannot connect to ${NOWHERE}: connection refused`,
+  },
   inject: { args: ['deployment.yaml'], code: 0, shows: 'agent-compliance/sidecar:' },
   uninject: { args: ['deployment.yaml'], code: 0, shows: 'kind: Deployment' },
   // These two need a cluster: the error shows that they are complete.
