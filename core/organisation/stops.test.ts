@@ -66,8 +66,10 @@ it('takes an AgentStop of the API server', () => {
     spec: { reason: 'leak', agents: ['chat'] },
   });
   expect(parseStop({ metadata, spec: {} })).toBeNull();
-  // The API server counts characters too.
+  // The API server counts characters, the product UTF-16 units.
   const sign = '\u{1F6D1}';
-  expect(parseStop({ metadata, spec: { reason: sign.repeat(500) } })).not.toBeNull();
-  expect(parseStop({ metadata, spec: { reason: sign.repeat(501) } })).toBeNull();
+  const long = { reason: sign.repeat(500), by: sign.repeat(320) };
+  expect(parseStop({ metadata, spec: long })?.spec).toStrictEqual({
+    ...{ reason: sign.repeat(250), by: sign.repeat(160) },
+  });
 });

@@ -1,10 +1,13 @@
 import {
   agentStopSpec,
   ANNOTATION_STOP,
+  MAX_PERSON,
+  MAX_REASON,
   type AgentStopSpec,
   type StopDirective,
 } from '../shapes/agent-stop.ts';
 import { parseWith } from '../shapes/field.ts';
+import { cut, isRecord } from '../untrusted/fields.ts';
 import { matchesAny } from './pattern.ts';
 
 /** An AgentStop whose spec was parsed. */
@@ -38,8 +41,16 @@ export function parseStop({
   metadata: { namespace?: string; name: string; creationTimestamp?: string };
   spec?: unknown;
 }): AgentStop | null {
-  const parsed = parseWith(agentStopSpec, spec);
+  const parsed = parseWith(agentStopSpec, isRecord(spec) ? { ...spec, ...shortened(spec) } : spec);
   return parsed.ok ? { namespace, name, since: creationTimestamp, spec: parsed.value } : null;
+}
+
+/** The API server counts characters, of which some have two UTF-16 units. These texts are only shown, and must not undo a stop. */
+function shortened({ reason, by }: Record<string, unknown>): object {
+  return {
+    ...(typeof reason === 'string' && { reason: cut(reason, MAX_REASON) }),
+    ...(typeof by === 'string' && { by: cut(by, MAX_PERSON) }),
+  };
 }
 
 /** An AgentStop in the namespace of the release is about several namespaces; elsewhere it is about its own. */

@@ -6,7 +6,7 @@ import { patterns, validations, written } from './agent-policy.ts';
 
 /** Characters of a reason, and of the name of a person. */
 export const MAX_REASON = 500;
-const MAX_PERSON = 320;
+export const MAX_PERSON = 320;
 /** A namespace, a slash and the name of an AgentStop. */
 const MAX_ID = 63 + 1 + 253;
 

@@ -67,10 +67,7 @@ export function text(
       if (kept !== undefined) return cut(value, kept);
       if (max === undefined) return value;
       if (value.trim() === '') return fail(errors, path, 'must not be empty');
-      // Characters, as JSON Schema and the API server count them: some have two code units.
-      return value.length <= max || [...value].length <= max
-        ? value
-        : fail(errors, path, `must have at most ${max} characters`);
+      return value.length <= max ? value : fail(errors, path, `must have at most ${max} characters`);
     },
     () => ({ description, type: 'string', ...limits }),
     () => ({ description, type: 'string' }),
