@@ -161,6 +161,21 @@ describe('while this process is the leader', () => {
     expect(reconciled).toEqual(['shop/new', 'shop/resumed', 'bank/chat']);
   });
 
+  test('other work of the process runs between many agents and many AgentStops', async () => {
+    observations = Array.from({ length: 1_000 }, (_, index) => agent(`a${index}`));
+    known = Array.from({ length: 10 }, (_, index) => stop(`s${index}`));
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    lead();
+    await round();
+    clearImmediate(next);
+    expect(turns).toBeGreaterThanOrEqual(20);
+  });
+
   test('nothing is done before the AgentStops are known', async () => {
     known = null;
     observations = [agent('chat', { id: 'shop/a' })];

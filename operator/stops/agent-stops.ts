@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import { stopCounts } from '../../core/observation/stop-counts.ts';
@@ -18,6 +19,8 @@ import { describeError } from '../../runtime/logger.ts';
 
 /** The statuses follow the heartbeats of all agents, so they are not computed per heartbeat. */
 const PERIOD_MS = 10_000;
+/** Agents that are compared with the AgentStops before other work of the process runs. */
+const SLICE = 100;
 
 export interface StopWorkParts extends ClusterParts {
   stops: Pick<AgentStops, 'list' | 'removeSame'>;
@@ -71,17 +74,18 @@ export class StopWork {
     const observations = allObservations();
     const ended = list.filter((stop) => hasEnded(stop, clock.now()));
     const current = list.filter((stop) => !ended.includes(stop));
-    this.#correct(observations, current);
+    await this.#correct(observations, current);
     for (const stop of ended) await this.#remove(stop);
     await this.#writeStatuses(observations, current);
   }
 
-  #correct(observations: readonly AgentObservation[], current: readonly AgentStop[]): void {
+  async #correct(observations: readonly AgentObservation[], current: readonly AgentStop[]): Promise<void> {
     const { rootNamespace, clock, reconcile } = this.#parts;
     const at = clock.now();
     // Those of another namespace cannot apply, and there can be many.
     const byNamespace = Map.groupBy(current, ({ namespace }) => namespace);
-    for (const { metadata, spec, status } of observations) {
+    for (const [index, { metadata, spec, status }] of observations.entries()) {
+      if (index % SLICE === SLICE - 1) await nextTurn();
       // The control plane maintains observations of remote agents.
       if (spec.source === 'remote') continue;
       const { namespace, name } = metadata;
@@ -105,6 +109,7 @@ export class StopWork {
     const byNamespace = Map.groupBy(agents, ({ namespace }) => namespace);
     const written = new Map<string, AgentStopStatus>();
     for (const stop of current) {
+      await nextTurn();
       const meant = stop.namespace === rootNamespace ? agents : (byNamespace.get(stop.namespace) ?? []);
       const wanted = stopCounts(stop, meant, rootNamespace);
       const key = `${stopId(stop)} ${stop.since}`;
