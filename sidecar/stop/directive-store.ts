@@ -3,7 +3,7 @@ import { stopDirective } from '../../core/shapes/agent-stop.ts';
 import { sentDirective } from '../../core/shapes/directive.ts';
 import { flag, nullable, parseWith } from '../../core/shapes/field.ts';
 import { object, type TypeOf } from '../../core/shapes/object.ts';
-import { jsonOf } from '../../core/untrusted/fields.ts';
+import { isRecord, jsonOf } from '../../core/untrusted/fields.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
 
@@ -16,6 +16,12 @@ const kept = object('What a restarted sidecar must know before it opens its port
 export interface KeptDirectives extends TypeOf<typeof kept> {}
 
 const NOTHING: KeptDirectives = { opened: false, stop: null, organisation: null };
+
+/** What is used of a file that is not valid as a whole: rules of another version must not lift a stop. */
+function stopOnly(value: unknown): KeptDirectives {
+  const parsed = parseWith(nullable(stopDirective), isRecord(value) ? value['stop'] : null);
+  return { ...NOTHING, stop: parsed.ok ? parsed.value : null };
+}
 
 /** The last directives of the control plane, in a file that outlives the process. */
 export class DirectiveStore {
@@ -69,8 +75,10 @@ export class DirectiveStore {
 
 async function read(path: string, logger: Pick<Logger, 'error'>): Promise<KeptDirectives> {
   let problem: string;
+  let value: unknown = null;
   try {
-    const parsed = parseWith(kept, jsonOf(await readFile(path, 'utf8')));
+    value = jsonOf(await readFile(path, 'utf8'));
+    const parsed = parseWith(kept, value);
     if (parsed.ok) return parsed.value;
     const [first] = parsed.errors;
     problem = `${first?.path ?? ''} ${first?.message ?? ''}`.trim();
@@ -79,5 +87,5 @@ async function read(path: string, logger: Pick<Logger, 'error'>): Promise<KeptDi
     problem = describeError(error);
   }
   logger.error('stored directives ignored', { path, problem });
-  return NOTHING;
+  return stopOnly(value);
 }

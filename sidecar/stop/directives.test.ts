@@ -342,6 +342,14 @@ describe('the file', () => {
     await until(async () => (await readFile(join(folder, 'd.json'), 'utf8')).includes(STOP.id));
   });
 
+  test('keeps the stop although the rules next to it are not valid, as those of another version', async () => {
+    const text = JSON.stringify({ opened: true, stop: STOP, organisation: { ...RULES, models: 'all' } });
+    await writeFile(join(folder, 'd.json'), text);
+    const rig = await start({ ...env(), PLATFORM_URL: NO_PLANE });
+    expect(await statusOf(rig)).toBe(503);
+    expect(messages(rig)).toContain('stored directives ignored');
+  });
+
   test('a path that cannot be read or written is logged, and the stop stays in memory', async () => {
     await mkdir(join(folder, 'd.json'));
     plane.first = documentOf(STOP);
