@@ -77,7 +77,7 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   ...LOG_SUMMARIES,
   PORT: 'Port of the API. HTTPS if TLS_CERT_FILE is set.',
   PLATFORM_ADMIN_KEY:
-    'Compared with `X-Admin-Key`, with every right. Unset: admin routes and registration return 503, other routes work, unless PLATFORM_READ_KEY is set or people sign in.',
+    'Compared with `X-Admin-Key`, with every right. Unset, and PLATFORM_READ_KEY and OIDC_ISSUER too: admin routes and registration return 503, other routes work.',
   PLATFORM_READ_KEY:
     'A second value of `X-Admin-Key`, which can only read. It must differ from PLATFORM_ADMIN_KEY.',
   PLATFORM_ROLES_FILE:

@@ -40,7 +40,7 @@ export function dashboardRoutes(
       method: 'GET',
       path: '/',
       access: 'open',
-      summary: 'The dashboard, an HTML page. It asks for the admin key, which it sends to the admin routes.',
+      summary: 'The dashboard, an HTML page. It signs in with the identity provider or with a key.',
       operation: { id: 'getDashboard', responses: responsesOf('The page.', 'text/html') },
       handlers: [(request, response) => serve(PAGE, request, response)],
     },

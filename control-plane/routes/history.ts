@@ -93,7 +93,7 @@ export function historyRoutes(context: ControlPlaneContext): ControlPlaneRoute[]
   const { clock } = context;
   return [
     readRoute('/api/v1/agents/:name/history', {
-      summary: `\`{agentName, namespace, step, from, to, points[], changes[]}\`, oldest first. A point has \`{at, heartbeats, score, scoreMin, scoreMax, grade, phase, tokens, costUsd, outcomes}\`. \`changes[] {at, kind, from, to}\` lists changes of phase, grade, manifest, sidecar version and policy mode. Query: \`?step=heartbeat\`, \`hour\` (default) or \`day\`, \`?from=\` and \`?to=\` (ISO 8601), \`?namespace=\`. 400 above ${MAX_POINTS} points. 501 with the Kubernetes store.`,
+      summary: `\`{agentName, namespace, step, from, to, points[], changes[]}\`, oldest first. A point has \`{at, heartbeats, score, scoreMin, scoreMax, grade, phase, tokens, costUsd, outcomes}\`. \`changes[] {at, kind, from, to, summary?}\` lists changes of phase, grade, manifest, sidecar version and policy mode, and stops. Query: \`?step=heartbeat\`, \`hour\` (default) or \`day\`, \`?from=\` and \`?to=\` (ISO 8601), \`?namespace=\`. 400 above ${MAX_POINTS} points. 501 with the Kubernetes store.`,
       operation: AGENT_OPERATION,
       read: agentHistory,
     }),
