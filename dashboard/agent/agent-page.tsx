@@ -161,8 +161,8 @@ function Gone({ namespace, name }: { namespace: string; name: string }) {
       <h1>{name}</h1>
       <Empty title={`There is no agent ${name} in namespace ${namespace}`}>
         <p>
-          The agent was deleted, its workload was removed, or it has not sent its first heartbeat. The page
-          loads the agent as soon as it exists.
+          The agent was deleted, its workload was removed, it has not sent its first heartbeat, or you may not
+          read its namespace. The page loads the agent as soon as it exists.
         </p>
         <p>
           <a href={hrefOf({ page: 'fleet', query: new URLSearchParams() })}>All agents</a>

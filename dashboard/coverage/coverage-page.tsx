@@ -64,7 +64,7 @@ function Gaps({ coverage }: { coverage: CoverageReport }) {
         </Card>
       )}
       <p class="muted">
-        This page covers {formatNumber(coverage.agents)} agents that the control plane knows. Agents that were
+        This page covers {countText(coverage.agents, 'agent')} that the control plane knows. Agents that were
         never registered and do not opt in to injection, requests that do not pass a sidecar, and behavior
         that responses do not report are not covered by any check. Computed{' '}
         <Ago time={coverage.generatedAt} />.

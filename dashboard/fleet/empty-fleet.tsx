@@ -8,17 +8,21 @@ const INJECT = [
   `kubectl patch deployment my-agent -p '{"spec":{"template":{"metadata":{"annotations":{"platform.io/inject":"true"}}}}}'`,
 ].join('\n');
 
+/** The caller may read nothing. */
+export function NoRight() {
+  return (
+    <Empty title="You may not read the agents of any namespace">
+      <p>
+        Ask for a role in the namespaces of your agents. In a cluster, the right is{' '}
+        <code>list agentobservations.platform.io</code>.
+      </p>
+    </Empty>
+  );
+}
+
 /** The control plane has no agents yet: how to add the first one. */
 export function EmptyFleet() {
-  if (!mayReadSome(me.value))
-    return (
-      <Empty title="You may not read the agents of any namespace">
-        <p>
-          Ask for a role in the namespaces of your agents. In a cluster, the right is{' '}
-          <code>list agentobservations.platform.io</code>.
-        </p>
-      </Empty>
-    );
+  if (!mayReadSome(me.value)) return <NoRight />;
   const register = `platform register agent.yaml --url ${location.origin}`;
   return (
     <Empty title="No agents yet">

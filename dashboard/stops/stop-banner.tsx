@@ -54,7 +54,7 @@ export function StopBanner({ detail: { namespace, status }, pending, onResumed }
           {stop.by !== undefined && ` by ${stop.by}`} <Ago time={stop.since} />,{' '}
           {stop.until === undefined ? 'without an end' : `until ${formatTime(stop.until)}`}: {stop.reason}
         </p>
-        {status.stop !== undefined && condition?.reason === 'IngressOnly' && (
+        {pending !== 'resume' && condition?.reason === 'IngressOnly' && (
           <p class="sentence">{withLocalTimes(condition.message)}.</p>
         )}
         {status.stop === undefined && requested?.stored === false && (

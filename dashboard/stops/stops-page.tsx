@@ -2,12 +2,14 @@ import type { StopEntry } from '../../core/shapes/agent-stop.ts';
 import { Loaded } from '../agent/loaded.tsx';
 import { REFRESH_MS } from '../agent/types.ts';
 import { useResource } from '../api/resource.ts';
+import { NoRight } from '../fleet/empty-fleet.tsx';
 import { formatTime } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';
 import { CodeBlock } from '../parts/code-block.tsx';
 import { DataTable } from '../parts/data-table.tsx';
 import { Empty } from '../parts/empty.tsx';
+import { mayReadSome } from '../permissions.ts';
 import { me } from '../session.ts';
 import { ResumeButton, STOPS_PATH } from './resume-dialog.tsx';
 import { ALL_AGENTS, ALL_WORD } from './stop-draft.ts';
@@ -47,6 +49,7 @@ spec: { agents: [AGENT], reason: "wrong refunds since 14:00" }
 END`;
 
 function NoStops() {
+  if (!mayReadSome(me.value)) return <NoRight />;
   return (
     <Empty title="No agent is stopped">
       <p>

@@ -236,6 +236,17 @@ const dialog = (page: Page) => page.getByRole('dialog');
       await isLoaded(page);
       await expectAccessible(page);
     });
+
+    test('without a right to read does not claim that no agent is stopped', async () => {
+      const none: Me = { ...PERSON, can: { ...PERSON.can, read: [] } };
+      const { page } = await visitAs(none, '#/stops');
+      const before = plane.intercept;
+      plane.intercept = (request) =>
+        request.url === '/api/v1/stops' ? Promise.resolve({ status: 200, body: [] }) : before(request);
+      await page.reload();
+      await shown(page, 'You may not read the agents of any namespace');
+      expect(await page.getByText('No agent is stopped').count()).toBe(0);
+    });
   });
 
   test('signing out with a key leads to the sign-in at the identity provider too', async () => {
