@@ -39,6 +39,7 @@ const PERSONS = {
   dev: { role: 'stop', namespaces: ['team'] },
   auditor: { role: 'approve', namespaces: ['team'] },
   guest: { role: 'view', namespaces: ['team'] },
+  editor: { role: 'edit', namespaces: ['team'] },
 } as const;
 type Person = keyof typeof PERSONS;
 
@@ -59,6 +60,7 @@ type Person = keyof typeof PERSONS;
     const person = (name: Person) => cluster.as(name, 'system:authenticated');
     users = {
       ...{ sre: person('sre'), dev: person('dev'), auditor: person('auditor'), guest: person('guest') },
+      editor: person('editor'),
       ...{ 'control-plane': account('control-plane'), operator: account('operator') },
     };
     await cluster.namespaces('team', 'other', ROOT);
@@ -110,6 +112,7 @@ type Person = keyof typeof PERSONS;
     ['no permission for the fleet', 'dev', stop({}, ROOT), cannot('dev', ROOT)],
     ['the role approve', 'auditor', stop({}), cannot('auditor')],
     ['the role view', 'guest', stop({}), cannot('guest')],
+    ['the role edit', 'editor', stop({}), cannot('editor')],
     ['a person, as the control plane verified it', 'control-plane', stop({ by: 'oidc:alice' }), ''],
     ['namespaces and an end, as the control plane', 'control-plane', stop({ namespaces: ['x'] }, ROOT), ''],
   ])('a stop with %s, by %s', async (_what, user, object, message) => {
@@ -167,7 +170,9 @@ type Person = keyof typeof PERSONS;
     );
     expect(rejectionIn(await users.sre.send(change))).toContain('cannot patch resource');
     const removal = { method: 'DELETE', path: pathOf('incident') } as const;
-    expect(rejectionIn(await users.guest.send(removal))).toContain('cannot delete resource');
+    for (const user of [users.guest, users.editor, users.auditor])
+      expect(rejectionIn(await user.send(removal))).toContain('cannot delete resource');
+    expect(rejectionIn(await users.editor.send(change))).toContain('cannot patch resource');
     expect(rejectionIn(await users.dev.send(removal))).toBe('');
   });
 
@@ -187,6 +192,7 @@ type Person = keyof typeof PERSONS;
     ['dev', 'team', { read: false, stop: true, resume: true, prove: false }],
     ['dev', ROOT, { read: false, stop: false, resume: false, prove: false }],
     ['auditor', 'team', { read: false, stop: false, resume: false, prove: true }],
+    ['editor', 'team', { read: false, stop: false, resume: false, prove: false }],
   ])('the API server answers the control plane for %s in %s', async (user, namespace, expected) => {
     const QUESTIONS = {
       read: { verb: 'list', resource: 'agentobservations' },
