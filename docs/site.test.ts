@@ -31,7 +31,7 @@ test('every entry of the navigation is a page, and every guide and reference is 
 });
 
 /** Two thirds of the words that the guides once had, the guides of the organisation rules, and `stop.md`. `start.md` is the path through them. */
-const MAX_WORDS = 45_400;
+const MAX_WORDS = 45_700;
 
 test('the guides stay short', () => {
   const guides = PAGES.filter((page) => /^docs\/guide\/(?!start\.md)/.test(page));
