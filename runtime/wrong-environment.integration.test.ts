@@ -14,17 +14,22 @@ const ROOT = dirname(import.meta.dirname);
 const ANY_TEXT = [
   'DATABASE_CA_FILE',
   'DATA_DIR',
+  'DIRECTIVES_STORE_PATH',
   'EGRESS_CA_FILE',
   'KUBECONFIG',
   'KUBERNETES_SERVICE_HOST',
   'MANIFEST_PATH',
+  'OIDC_CLIENT_ID',
+  'OIDC_GROUPS_KEEP',
   'ORGANISATION_POLICIES',
   'PLATFORM_CA_FILE',
   'PLATFORM_KEY_STORE_PATH',
+  'PLATFORM_ROLES_FILE',
   'PLATFORM_SECRET_DIR',
   'PLATFORM_TOKEN_FILE',
   'PROOF_STORE_PATH',
   'START_NONCE',
+  'STOP_ANNOTATION_FILE',
   'TLS_CERT_FILE',
   'TLS_KEY_FILE',
   'ANTHROPIC_API_KEY',
@@ -36,6 +41,8 @@ const ANY_TEXT = [
   'PLATFORM_LLM_MODEL',
 ];
 const INVALID = 'hunter2 = no value';
+/** Two keys must differ, which is another problem. */
+const valueOf = (name: string): string => (name === 'PLATFORM_READ_KEY' ? 'hunter3 = no value' : INVALID);
 
 const PROCESSES: readonly [string, Readonly<Record<string, EnvField<unknown>>>][] = [
   ['sidecar', SIDECAR_FIELDS],
@@ -58,7 +65,7 @@ test.each(PROCESSES)(
   'the built %s exits with 1 if every variable is invalid, and names each value and what is accepted',
   (part, fields) => {
     const strict = Object.entries(fields).filter(([name]) => !ANY_TEXT.includes(name));
-    const { status, stderr } = start(part, Object.fromEntries(strict.map(([name]) => [name, INVALID])));
+    const { status, stderr } = start(part, Object.fromEntries(strict.map(([name]) => [name, valueOf(name)])));
     expect(stderr.split('\n')).toEqual([
       `${part} cannot start:`,
       ...strict.map(
