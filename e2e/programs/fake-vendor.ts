@@ -3,7 +3,7 @@
 //   GET  /state              {calls, tokens, work: {"AGENT/TOOL": count}}; calls and tokens of the agent whose API key is ?agent=
 //   GET  /work/AGENT/TOOL    the side effect of a tool
 //   GET  /streams            {started, lastStartMs, open}: streaming calls of all vendors; lastStartMs: Unix time in milliseconds
-// A streaming call of the model `short` ends after half a second, one of another model when its client ends it. The wires are those of
+// A streaming call of the model `short` ends after a second, one of another model when its client ends it. The wires are those of
 // OpenAI (/v1/chat/completions), Anthropic (/v1/messages) and Gemini (…:streamGenerateContent).
 // Also listens on ports 8001 to 8003, for connections of the census tests, and with TLS on 8443.
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ interface ChatRequest {
 
 const streams = { started: 0, lastStartMs: 0, open: 0 };
 const SHORT_EVENTS = 5;
-const EVENT_MS = 100;
+const EVENT_MS = 200;
 
 /** The first events of a stream, and one that repeats. */
 function eventsOf(path: string): { first: string[]; next: string } | null {

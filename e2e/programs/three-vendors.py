@@ -18,23 +18,28 @@ from google.genai import types
 report: dict[str, dict] = {}
 
 
+MESSAGES = [{"role": "user", "content": "Count."}]
+openai_client = openai.OpenAI()
+anthropic_client = anthropic.Anthropic()
+google_client = genai.Client(
+    api_key=os.environ["GEMINI_API_KEY"],
+    http_options=types.HttpOptions(base_url=os.environ["GOOGLE_GEMINI_BASE_URL"]),
+)
+
+
 def ask_openai(model: str) -> None:
-    messages = [{"role": "user", "content": "Count."}]
-    for _ in openai.OpenAI().chat.completions.create(model=model, messages=messages, stream=True):
+    for _ in openai_client.chat.completions.create(model=model, messages=MESSAGES, stream=True):
         pass
 
 
 def ask_anthropic(model: str) -> None:
-    messages = [{"role": "user", "content": "Count."}]
-    with anthropic.Anthropic().messages.stream(model=model, max_tokens=9, messages=messages) as stream:
+    with anthropic_client.messages.stream(model=model, max_tokens=9, messages=MESSAGES) as stream:
         for _ in stream:
             pass
 
 
 def ask_google(model: str) -> None:
-    options = types.HttpOptions(base_url=os.environ["GOOGLE_GEMINI_BASE_URL"])
-    client = genai.Client(api_key=os.environ["GEMINI_API_KEY"], http_options=options)
-    for _ in client.models.generate_content_stream(model=model, contents="Count."):
+    for _ in google_client.models.generate_content_stream(model=model, contents="Count."):
         pass
 
 
@@ -52,7 +57,7 @@ def work(vendor: str, ask, model: str) -> None:
             if model == "short":
                 took = round((time.monotonic() - started) * 1000)
                 mine["longestFailureMs"] = max(mine["longestFailureMs"], took)
-            time.sleep(0.1)
+            time.sleep(0.5)
 
 
 class Handler(BaseHTTPRequestHandler):
