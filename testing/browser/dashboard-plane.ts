@@ -156,7 +156,14 @@ export class DashboardPlane {
           });
       },
     });
-    plane = new DashboardPlane({ stops, store, directory, setNow: (date) => (now = date), stopping, listener });
+    plane = new DashboardPlane({
+      stops,
+      store,
+      directory,
+      setNow: (date) => (now = date),
+      stopping,
+      listener,
+    });
     return plane;
   }
 
