@@ -1,4 +1,4 @@
-import { hasEnded, stopId, stopOf, type AgentStop } from '../../core/organisation/stops.ts';
+import { hasEnded, stopFinder, stopId, type AgentStop } from '../../core/organisation/stops.ts';
 import { slept, type Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
 import { Problem } from '../../runtime/problem.ts';
@@ -40,7 +40,7 @@ interface Kept {
 
 interface Known {
   states: readonly StopState[];
-  byNamespace: ReadonlyMap<string, readonly AgentStop[]>;
+  find: ReturnType<typeof stopFinder>;
 }
 
 /**
@@ -87,11 +87,7 @@ export class Stops {
 
   /** The stop of an agent; null: it may run; undefined: the stops are not known. */
   of(agent: AgentKey, at: Date): AgentStop | null | undefined {
-    const { rootNamespace } = this;
-    const { byNamespace } = this.#all();
-    const namespaces = new Set([rootNamespace, agent.namespace]);
-    const near = [...namespaces].flatMap((namespace) => byNamespace.get(namespace) ?? []);
-    return stopOf(near, agent, { rootNamespace, at }) ?? (this.#isKnown() ? null : undefined);
+    return this.#all().find(agent, at) ?? (this.#isKnown() ? null : undefined);
   }
 
   /** When the next stop ends by itself, in milliseconds since the epoch; Infinity: none does. */
@@ -157,7 +153,7 @@ export class Stops {
       ...kept.map(({ stop, state }) => ({ stop, isStored: state === 'stored' })),
     ];
     const all = states.map(({ stop }) => stop);
-    return { states, byNamespace: Map.groupBy(all, ({ namespace }) => namespace) };
+    return { states, find: stopFinder(all, this.rootNamespace) };
   }
 
   async #store(kept: Kept): Promise<void> {

@@ -88,6 +88,19 @@ export function stopOf(
 /** Infinity - Infinity is NaN, which `||` skips like 0. */
 const compare = (a: AgentStop, b: AgentStop): number => (stopId(a) < stopId(b) ? -1 : 1);
 
+/** Finds the stops of many agents: those of other namespaces cannot apply, and there can be many. */
+export function stopFinder(
+  stops: readonly AgentStop[],
+  rootNamespace: string,
+): (agent: { namespace: string; name: string }, at: Date) => AgentStop | null {
+  const byNamespace = Map.groupBy(stops, ({ namespace }) => namespace);
+  return (agent, at) => {
+    const places = [...new Set([rootNamespace, agent.namespace])];
+    const near = places.flatMap((namespace) => byNamespace.get(namespace) ?? []);
+    return stopOf(near, agent, { rootNamespace, at });
+  };
+}
+
 /** What a sidecar receives of a stop. */
 export const stopDirectiveOf = (stop: AgentStop): StopDirective => ({
   id: stopId(stop),

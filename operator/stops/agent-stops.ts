@@ -6,6 +6,7 @@ import {
   hasEnded,
   isSameStop,
   stopDirectiveOf,
+  stopFinder,
   stopId,
   stopOf,
   type AgentStop,
@@ -39,14 +40,15 @@ export class StopWork {
   readonly #parts: StopWorkParts;
   /** By AgentStop and its creation. A new leader writes each once. */
   #written = new Map<string, AgentStopStatus>();
-  #wake = new AbortController();
+  /** Ends the pause between two rounds. */
+  #pause = new AbortController();
 
   constructor(parts: StopWorkParts) {
     this.#parts = parts;
   }
 
   /** An AgentStop was created or deleted. */
-  readonly changed = (): void => this.#wake.abort();
+  readonly changed = (): void => this.#pause.abort();
 
   /** The stop of an agent; null: it may run; undefined: the AgentStops are not known yet. */
   stopAt(key: string): AgentStop | null | undefined {
@@ -60,9 +62,9 @@ export class StopWork {
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     while (!signal.aborted) {
-      this.#wake = new AbortController();
+      this.#pause = new AbortController();
       await this.#work();
-      await clock.sleep(PERIOD_MS, AbortSignal.any([signal, this.#wake.signal])).catch(() => undefined);
+      await clock.sleep(PERIOD_MS, AbortSignal.any([signal, this.#pause.signal])).catch(() => undefined);
     }
     this.#written = new Map();
   }
@@ -82,16 +84,12 @@ export class StopWork {
   async #correct(observations: readonly AgentObservation[], current: readonly AgentStop[]): Promise<void> {
     const { rootNamespace, clock, reconcile } = this.#parts;
     const at = clock.now();
-    // Those of another namespace cannot apply, and there can be many.
-    const byNamespace = Map.groupBy(current, ({ namespace }) => namespace);
+    const find = stopFinder(current, rootNamespace);
     for (const [index, { metadata, spec, status }] of observations.entries()) {
       if (index % SLICE === SLICE - 1) await nextTurn();
       // The control plane maintains observations of remote agents.
       if (spec.source === 'remote') continue;
-      const { namespace, name } = metadata;
-      const root = namespace === rootNamespace ? [] : (byNamespace.get(rootNamespace) ?? []);
-      const candidates = [...(byNamespace.get(namespace) ?? []), ...root];
-      const stop = stopOf(candidates, { namespace, name }, { rootNamespace, at });
+      const stop = find(metadata, at);
       const known = status?.stop?.id === ANNOTATION_STOP ? undefined : status?.stop;
       if (stop === null ? known !== undefined : !known || !isSameStop(known, stopDirectiveOf(stop)))
         reconcile(keyText(metadata));
