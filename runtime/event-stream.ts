@@ -91,6 +91,12 @@ export class EventStream {
     this.#response.destroy();
   }
 
+  /** Ends the stream, and does not wait for a reader that does not read. */
+  endNow(): void {
+    if (this.unsentBytes > 0) this.cut();
+    else this.end();
+  }
+
   async #beat(): Promise<void> {
     try {
       for (;;) {

@@ -4,9 +4,8 @@ import type { ControlPlaneContext } from '../context.ts';
 import { ABOUT, namespacesWith, type AccessRight } from './access/access.ts';
 import { adminKeyUse, keysDisabled } from './admin-key.ts';
 import { bearerOf, unauthorized } from './bearer.ts';
+import { LOGIN_PATH } from './oidc/sign-in.ts';
 import { principalOf, setPrincipal, type Principal } from './principal.ts';
-
-const SIGN_IN_PATH = '/auth/login';
 
 /** Access to a route of persons: with a right, or `person`: every caller with a valid credential. */
 export type PersonAccess = AccessRight | 'person';
@@ -50,7 +49,7 @@ async function identify(request: Request, context: ControlPlaneContext): Promise
     ? new Problem(401, 'header X-Admin-Key, or Authorization: Bearer <token>, is required', {
         headers: { 'www-authenticate': 'X-Admin-Key, Bearer' },
         // The dashboard offers the sign-in where it is.
-        extra: { signIn: SIGN_IN_PATH },
+        extra: { signIn: LOGIN_PATH },
       })
     : new Problem(401, 'header X-Admin-Key is required', { headers: { 'www-authenticate': 'X-Admin-Key' } });
 }
@@ -62,7 +61,7 @@ export function readableBy(response: Response, rights: Rights): Promise<readonly
 
 /**
  * The namespaces of a list: `namespace`, or all that the caller may read; null: every namespace. Throws a 403 for a namespace that
- * the caller may not read, which tells nothing about it: it need not exist.
+ * the caller may not read, which reveals nothing about it: it need not exist.
  */
 export async function wantedNamespaces(
   response: Response,

@@ -203,10 +203,7 @@ export class FleetStreams {
     if (!isSame && !stream.isOver) stream.end();
   }
 
-  /** Does not wait for clients that do not read. */
   #endAll(): void {
-    for (const { stream } of this.#readers)
-      if (stream.unsentBytes > 0) stream.cut();
-      else stream.end();
+    for (const { stream } of this.#readers) stream.endNow();
   }
 }

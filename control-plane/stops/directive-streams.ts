@@ -209,12 +209,8 @@ export class DirectiveStreams {
     };
   }
 
-  /** Does not wait for clients that do not read. */
   #endAll(): void {
-    for (const { streams } of this.#groups.values())
-      for (const { stream } of streams)
-        if (stream.unsentBytes > 0) stream.cut();
-        else stream.end();
+    for (const { streams } of this.#groups.values()) for (const { stream } of streams) stream.endNow();
   }
 }
 

@@ -1,6 +1,7 @@
 import { decodeJwt, errors } from 'jose';
 import type { Secret } from '../../../runtime/secret.ts';
 import { Problem } from '../../../runtime/problem.ts';
+import { bearerOf } from '../bearer.ts';
 import type { Identifier } from '../principal.ts';
 import { createCookies } from './cookies.ts';
 import { refuseCrossSite } from './cross-site.ts';
@@ -36,7 +37,7 @@ export function createOidc({ config, adminKey, ...parts }: OidcOptions): Oidc {
     signIn: createSignIn({ config, issuer, cookies, ...parts }),
     bearer: {
       identify: async (request) => {
-        const token = BEARER.exec(request.get('authorization') ?? '')?.[1];
+        const token = bearerOf(request);
         if (token === undefined || issuerOf(token) !== config.issuer) return null;
         const person = personOf(await issuer.verify(token, config.audiences), config);
         return principalFrom(person, { method: 'oidc', config });
@@ -57,8 +58,6 @@ export function createOidc({ config, adminKey, ...parts }: OidcOptions): Oidc {
     },
   };
 }
-
-const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
 /** What the token says without proof; it only selects the verifier. */
 function issuerOf(token: string): string | undefined {

@@ -5,7 +5,7 @@ import { Problem } from '../../../runtime/problem.ts';
 import type { ControlPlaneRoute } from '../../context.ts';
 import { DASHBOARD_HEADERS } from '../../dashboard/routes.ts';
 import type { Oidc } from './oidc.ts';
-import { CALLBACK_PATH, type SignIn } from './sign-in.ts';
+import { CALLBACK_PATH, LOGIN_PATH, type SignIn } from './sign-in.ts';
 
 const DISABLED = 'sign-in is disabled: OIDC_ISSUER is not set on the control plane';
 const UNAVAILABLE = 'The identity provider is unavailable, or none is configured.';
@@ -55,7 +55,7 @@ export function signInRoutes(context: Pick<Oidc, 'signIn'>): ControlPlaneRoute[]
   return [
     {
       method: 'GET',
-      path: '/auth/login',
+      path: LOGIN_PATH,
       access: 'open',
       summary: 'Redirects to the identity provider, where a person signs in to the dashboard.',
       operation: SIGN_IN,
@@ -109,6 +109,6 @@ const pageOf = ({ message }: Problem): string => `<!doctype html>
 <title>Sign-in failed</title>
 <h1>Sign-in failed</h1>
 <p>${escaped(message)}</p>
-<p><a href="/auth/login">Sign in again</a> · <a href="/">Dashboard</a></p>
+<p><a href="${LOGIN_PATH}">Sign in again</a> · <a href="/">Dashboard</a></p>
 </html>
 `;

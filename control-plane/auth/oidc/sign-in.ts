@@ -26,6 +26,7 @@ const LOGIN_MS = 10 * 60_000;
 /** Minimum time between two warnings about failed sign-ins from one source, in milliseconds. */
 const WARN_MS = 60_000;
 
+export const LOGIN_PATH = '/auth/login';
 export const CALLBACK_PATH = '/auth/callback';
 const TOO_MANY_GROUPS =
   'your identity provider sent too many groups; ask for groups assigned to the application';
