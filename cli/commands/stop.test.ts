@@ -84,7 +84,10 @@ async function serving({ agents = {}, stops = [], rejects = {}, stored = true }:
         response.setHeader('link', `</api/v1/agents?${searchParams.toString()}>; rel="next"`);
       }
       const shown = page.slice(at, at + 1).map((key) => key.split('/'));
-      reply(200, shown.map(([home, agentName]) => ({ namespace: home, agentName }))); // prettier-ignore
+      reply(
+        200,
+        shown.map(([home, agentName]) => ({ namespace: home, agentName })),
+      );
     } else {
       const key = `${searchParams.get('namespace')}/${pathname.split('/').at(-1)}`;
       reply(agents[key] ? 200 : 404, agents[key] && detail(key, agents[key]));

@@ -28,7 +28,12 @@ export async function runResume(stops: Stops, scope: Scope, ids: readonly string
     throw new Error(`agents of several namespaces are meant: ${[...homes].join(', ')}; pass --namespace`);
   const report: ResumeReport = { resumed: [], pods: 0, remaining: wider, problems: [] };
   for (const id of ids.filter((each) => !byId.some((stop) => stop.id === each)))
-    report.problems.push(`there is no stop ${id}${didYouMean(id, listed.map((stop) => stop.id))}`); // prettier-ignore
+    report.problems.push(
+      `there is no stop ${id}${didYouMean(
+        id,
+        listed.map((stop) => stop.id),
+      )}`,
+    );
   const failures = await eachOf([...new Set([...byId, ...chosen])], async (stop) => {
     await stops.remove(stop);
     report.resumed.push(stop);
@@ -58,7 +63,10 @@ function nothingText(
   listed: readonly ListedStop[],
   hasPods: boolean,
 ): string {
-  const meant = didYouMean(name, listed.flatMap((stop) => stop.agents ?? [])); // prettier-ignore
+  const meant = didYouMean(
+    name,
+    listed.flatMap((stop) => stop.agents ?? []),
+  );
   const advice = hasPods
     ? namespaces.length === 0 && '; pass --namespace if the pods have the annotation platform.io/stop'
     : '; only a kubeconfig reaches the annotation platform.io/stop of pods';
