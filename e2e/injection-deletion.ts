@@ -22,8 +22,10 @@ const ROLLING = 'rolling';
 /** Exits at SIGTERM without delay, and has a preStop hook instead. */
 const SLEEPY = 'sleepy';
 const WORKERS = 8;
-/** How long an agent serves after SIGTERM, so that clients are notified before its end: twenty times the usual delay. */
+/** How long an agent serves after its last request, so that clients are notified before its end: twenty times the usual delay. */
 const LINGER_SECONDS = 10;
+/** The same without that knowledge. A busy kubelet may also run the sidecar's hook some seconds after the agent's hook. */
+const HOOK_SECONDS = 45;
 const AGENT_PROGRAM = `import('/programs/lingering-agent.ts');`;
 /** The same without the delay. */
 const EXITS_IMMEDIATELY = (code: number) =>
@@ -263,8 +265,7 @@ export async function startDeletions(inCluster: Cluster): Promise<void> {
       spec: LONG_GRACE,
       container: {
         args: ['-e', EXITS_IMMEDIATELY(0)],
-        // A busy kubelet may run the sidecar's hook, which closes client connections, some seconds after this hook.
-        lifecycle: { preStop: { sleep: { seconds: LINGER_SECONDS + 5 } } },
+        lifecycle: { preStop: { sleep: { seconds: HOOK_SECONDS } } },
       },
     }),
   ]);

@@ -1,11 +1,14 @@
-// An agent with a graceful shutdown as recommended by Kubernetes. After SIGTERM it continues to serve for a while, because
-// clients learn of the pod's end with a delay. Then it accepts no new requests, finishes the open ones and exits with 0.
+// An agent with a graceful shutdown as recommended by Kubernetes. After SIGTERM it continues to serve, because clients learn of
+// the pod's end with a delay, which has no limit on a busy machine: it ends when it has received no request for some time. Then
+// it accepts no new requests, finishes the open ones and exits with 0.
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 
-/** Serving time after SIGTERM in milliseconds; sufficient on an idle machine. */
+/** Time after SIGTERM and after the last request until the agent ends, in milliseconds. */
 const LINGER_MS = Number(process.env['LINGER_MS'] ?? 3_000);
+/** Maximum time after SIGTERM in milliseconds, less than the grace period of the pods. */
+const MAX_LINGER_MS = Math.max(LINGER_MS, 70_000);
 const TICK_MS = 250;
 const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
@@ -18,6 +21,7 @@ function work(request: IncomingMessage, response: ServerResponse, ms: number): v
     if (isEnding) response.setHeader('connection', 'close');
     response.end(hostname());
   };
+  lastRequestAt = performance.now();
   request.resume().on('end', () => setTimeout(respond, ms));
 }
 
@@ -35,6 +39,7 @@ function stream(response: ServerResponse): void {
 }
 
 let isEnding = false;
+let lastRequestAt = performance.now();
 let isHealthy = true;
 
 const server = createServer((request, response) => {
@@ -66,10 +71,19 @@ server.on('upgrade', (request, socket) => {
 });
 
 server.listen(8000);
-process.once('SIGTERM', () =>
-  setTimeout(() => {
+process.once('SIGTERM', () => {
+  const signaledAt = performance.now();
+  const endIfQuiet = (): void => {
+    const now = performance.now();
+    const quietFrom = Math.max(signaledAt, lastRequestAt) + LINGER_MS;
+    const endAt = Math.min(quietFrom, signaledAt + MAX_LINGER_MS);
+    if (now < endAt) {
+      setTimeout(endIfQuiet, endAt - now);
+      return;
+    }
     isEnding = true;
     server.close();
     for (const end of open) end();
-  }, LINGER_MS),
-);
+  };
+  endIfQuiet();
+});
