@@ -16,6 +16,7 @@ const CORE = [
   'census',
   'evidence',
   'policy',
+  'record',
   'gap',
   'audit',
   'organisation',

@@ -2,6 +2,7 @@ import { amount, count } from './common.ts';
 import { behavioralEvent } from './events.ts';
 import { flag, integer, isoTime, named, nullable, oneOf, optional, text, type Field } from './field.ts';
 import type { LANE_USAGE } from './hidden-members.ts';
+import { identity } from './identity.ts';
 import { list, namedObject, object, type ObjectOf, type TypeOf } from './object.ts';
 import { requestUsage, type ModelCall } from './request-usage.ts';
 import { OUTCOMES } from './values.ts';
@@ -34,6 +35,8 @@ const members = object('One proxied request.', {
   timestamp: isoTime('Time of arrival.'),
   method: text('Method of the request.'),
   path: text('Path of the request.'),
+  'address?': text('IP address of the client. Absent: not known.'),
+  'identity?': identity,
   bytesIn: count('Bytes of the request body.'),
   bytesOut: count('Bytes of the response body.'),
   statusCode: statusCode(

@@ -1,5 +1,6 @@
 import { amount, count, utcDay } from './common.ts';
 import { flag, integer, isoTime, like, nullable, oneOf, text, type Field } from './field.ts';
+import { identity } from './identity.ts';
 import { list, namedObject, type ObjectOf, type TypeOf } from './object.ts';
 import { OUTCOMES } from './values.ts';
 
@@ -59,6 +60,7 @@ export const egressCall = namedObject(
     blocked: flag('Whether the request was denied, or a call was removed from its response.'),
     outcome: like(outcome, () => ({ description: OUTCOME, enum: OUTCOMES })),
     requestId: nullable(text('The request during which the agent made the call. null: not known.')),
+    'identity?': identity,
     'otherModels?': names(
       'Further models that the request names, such as fallbacks of a gateway. Absent: none.',
     ),

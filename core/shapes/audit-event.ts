@@ -1,0 +1,60 @@
+import { IDENTITY_SOURCES } from './identity.ts';
+import { integer, oneOf, text } from './field.ts';
+import { list, object, type TypeOf } from './object.ts';
+import { OUTCOMES } from './values.ts';
+
+/** What an audit event is about. */
+export const EVENT_KINDS = [
+  'request',
+  'model',
+  'tool',
+  'connect',
+  'finding',
+  'admin',
+  'lifecycle',
+  'gap',
+] as const;
+export type EventKind = (typeof EVENT_KINDS)[number];
+
+const SHA256 = /^[0-9a-f]{64}$/;
+const name = (about: string) => text(about, { max: 2_048 });
+const id = (about: string) => integer(about, { min: 0 });
+
+/** The members of an audit event that the product reads. OCSF defines all but those of `unmapped.platform`. */
+export const auditEvent = object('One line of the audit log: an event of OCSF 1.8.0.', {
+  class_uid: id('Class of the event.'),
+  activity_id: id('Activity of the class.'),
+  severity_id: id('1 informational, 3 medium, 4 high, 5 critical.'),
+  time: integer('Time of the event, in epoch milliseconds.', { min: 0, limit: 8_640_000_000_000_000 }),
+  actor: object('The agent, the person and the session.', {
+    app_uid: name('Namespace and name of the agent, with a slash.'),
+    'user?': object('The person.', { uid: name('Who made the request.') }),
+    'session?': object('The session.', { uid: name('Hash of the session.') }),
+  }),
+  metadata: object('Position of the event in the log.', {
+    uid: name('`<instance>/<start>:<sequence>`; the part before the colon is the chain.'),
+    sequence: id('Increases by one with each event of a chain.'),
+    'correlation_uid?': name('Id of the request.'),
+  }),
+  'status_detail?': name('The first reason of a denial.'),
+  'resources?': list(
+    'The tools of a call.',
+    object('A tool.', { name: name('Name of the tool.'), 'type?': name('`tool`.') }),
+    { max: 1_000, cut: true },
+  ),
+  unmapped: object('Members of the product.', {
+    platform: object('Members of the product.', {
+      kind: oneOf('What the event is about.', EVENT_KINDS),
+      'outcome?': oneOf('Result of the policy.', OUTCOMES),
+      'identitySource?': oneOf('Where the person comes from.', IDENTITY_SOURCES),
+      'manifestDigest?': name('Digest of the manifest in force.'),
+      prev: text('SHA-256 of the previous line, in hex; 64 zeros: the first of its chain.', { max: 64 }),
+    }),
+  }),
+});
+
+/** An audit event as the product reads it from a line. */
+export interface AuditEvent extends TypeOf<typeof auditEvent> {}
+
+/** Whether the text is the SHA-256 of a line. */
+export const isLineDigest = (text: string): boolean => SHA256.test(text);
