@@ -15,7 +15,7 @@ export interface ChainHead {
 export const CHAIN_PROBLEMS = [
   /** The line is not complete. */
   'torn',
-  /** The line is no audit event. */
+  /** The line is not an audit event. */
   'unreadable',
   /** The next line contains the hash of another line. */
   'changed',

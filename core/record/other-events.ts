@@ -29,7 +29,7 @@ const ENTITY = { kind: 'admin', class: 3004, category: 3 } as const;
 const APPLICATION = { kind: 'lifecycle', class: 6002, category: 6, profile: 'host' } as const;
 const LOG = { kind: 'gap', class: 1008, category: 1, profile: 'host' } as const;
 
-/** The activity of each event that is no request and no call. */
+/** The activity of each event other than a request and a call. */
 export const OTHER_CLASSES = {
   findingOpened: { ...FINDING, activity: 1 },
   findingClosed: { ...FINDING, activity: 3 },
