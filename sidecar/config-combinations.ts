@@ -36,6 +36,12 @@ function lanePortsOf(given: Given): string[] {
 /** Combinations of values that are invalid although each value is valid. */
 export const COMBINATIONS: readonly Combination[] = [
   {
+    name: 'AUDIT_LOG_PATH',
+    wanted: 'set with AUDIT_LOG=file, and only then',
+    isWrong: ({ AUDIT_LOG = 'off', AUDIT_LOG_PATH }) =>
+      (AUDIT_LOG === 'file') !== (AUDIT_LOG_PATH !== undefined),
+  },
+  {
     name: 'POLICY_ENGINE',
     wanted: 'used with POLICY_URL when it is opa',
     isWrong: ({ POLICY_ENGINE, POLICY_URL }) => POLICY_ENGINE === 'opa' && POLICY_URL === undefined,

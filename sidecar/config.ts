@@ -32,6 +32,7 @@ import { ANY_ADDRESS } from '../runtime/http-listener.ts';
 import { LLM_LIMIT_FIELDS, LLM_LIMIT_SUMMARIES } from '../runtime/llm-analysis-fields.ts';
 import { COMBINATIONS, DEFAULT_UPSTREAM } from './config-combinations.ts';
 import { EGRESS_FIELDS, EGRESS_SUMMARIES } from './egress/egress-fields.ts';
+import { RECORD_FIELDS, RECORD_SUMMARIES } from './record/record-fields.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -79,6 +80,9 @@ const OWN_FIELDS = {
   BIND_ADDRESS: bindAddress,
   CONTROL_ACCESS: oneOf(['any', 'local'], 'any'),
   AGENT_NAME: optionalName('a DNS label (1 to 63 of a-z, 0-9 and -)', isDnsLabel),
+  AGENT_NAMESPACE: withDefault('a DNS label (1 to 63 of a-z, 0-9 and -)', 'default', (raw) =>
+    isDnsLabel(raw) ? raw : undefined,
+  ),
   AGENT_ENV_NAMES: agentEnvNames,
   START_NONCE: optionalText,
   AUDIT_RING_SIZE: integer({ min: 1, max: 100_000, default: 1000 }),
@@ -112,6 +116,7 @@ const OWN_FIELDS = {
   OTLP_PORT: optionalInteger({ min: 1, max: 65535 }),
   OTLP_FORWARD_URL: optionalHttpUrl,
   ...EGRESS_FIELDS,
+  ...RECORD_FIELDS,
 } satisfies Record<string, unknown> & { [K in keyof SidecarVariables]?: never };
 
 /** Every variable of the sidecar; the reference page is generated from this table. LOG_LEVEL is described as for every process. */
@@ -135,6 +140,7 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
   CONTROL_ACCESS:
     '`local`: requests from outside loopback, or with a non-loopback `Host` or `Origin`, are accepted on open routes only, and `/health/ready` then has no body.',
   AGENT_NAME: 'The agent name in the label of the pod, compared with `metadata.name`. Set by the injector.',
+  AGENT_NAMESPACE: 'The namespace of the agent in the audit log. Set by the injector.',
   AGENT_ENV_NAMES:
     "The names of the agent container's variables; `*` for variables from `envFrom`, a single comma for none. Set by the injector. Unset: the sidecar's own environment is used as the agent's.",
   START_NONCE:
@@ -188,6 +194,7 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
   OTLP_FORWARD_URL:
     'Base URL of an OpenTelemetry collector, without /v1/traces, to which exports are forwarded unchanged. Unset: exports are not forwarded.',
   ...EGRESS_SUMMARIES,
+  ...RECORD_SUMMARIES,
 };
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {

@@ -25,6 +25,7 @@ import { Otlp } from './otlp/otlp.ts';
 import { Http2Refusals } from './proxy/http2-refusal.ts';
 import { LoadLimits } from './proxy/load-limits.ts';
 import { processMemoryLimitBytes } from './proxy/memory-limit.ts';
+import type { AuditRecord, CreateRecorderInput } from './record/create-recorder.ts';
 import { ProofStore } from './proofs/proof-store.ts';
 import { Assessor } from './report/assessor.ts';
 import { Directives } from './stop/directives.ts';
@@ -77,38 +78,56 @@ export async function createContext({ config, env, logger, clock, stopped }: Con
     onResult: (ms, state) => durations.policy.observe(ms / 1000, { state }),
     now: () => clock.monotonicMs(),
   });
-  const otlp =
-    config.OTLP_PORT === null
-      ? null
-      : new Otlp({
-          ...{ port: config.OTLP_PORT, forwardUrl: config.OTLP_FORWARD_URL },
-          ...{ ringSize, audit, policy, clock, logger },
-        });
+  const otlp = createOtlp(config, { ringSize, audit, policy, clock, logger });
   const directed = await createDirectives({ config, manifest, clock, logger, signal });
   const { organisation, stop } = directed;
+  const instance = instanceOf(config);
+  const record = await createRecord({
+    ...{ config, audit, manifest, stop, instance, clock, logger },
+    isIdentityPending: () => false,
+  });
   const lanes = await createEgress({
     ...{ config, ringSize, tls, manifest, organisation, stop, audit, policy, load, clock, logger },
     traces: otlp?.traces ?? null,
+    onCall: record === null ? null : (call, request) => record.recorder.call(call, request),
   });
   const llm = createLlmAnalysis({ config, logger, clock, signal });
   const assessor = new Assessor({
     ...{ config, manifest, proofs, audit, policy, llm, clock, logger, signal },
     egress: () => withCensus(lanes?.egress.facts() ?? null, census.facts()),
     environment: environmentOf(config, env),
+    ...(record !== null && { onAssessed: ({ gap }) => record.recorder.issues(gap.issues) }),
   });
   return {
     ...{ config, clock, logger, manifest, audit, load, proofs, assessor, peerUsage },
     ...{ ...directed, policy, engine, llm },
-    ...{ otlp, lanes, census, metrics, durations, stopping },
+    ...{ otlp, lanes, census, metrics, durations, stopping, record, instance },
     startedAt: clock.now(),
-    /** Identifies this instance of the agent; in a cluster the pod's name. */
-    instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),
     http2: new Http2Refusals(logger),
     /** The process is stopping. */
     isDraining: false,
     /** Monotonic milliseconds; until this time, each connection is closed after its next response. */
     connectionsEndUntilMs: -Infinity,
   };
+}
+
+/** null: no spans are received. */
+function createOtlp(
+  { OTLP_PORT: port, OTLP_FORWARD_URL: forwardUrl }: SidecarConfig,
+  input: Omit<ConstructorParameters<typeof Otlp>[0], 'port' | 'forwardUrl'>,
+): Otlp | null {
+  return port === null ? null : new Otlp({ ...input, port, forwardUrl });
+}
+
+/** Identifies this instance of the agent; in a cluster the pod's name. */
+const instanceOf = ({ AGENT_NAME, PROXY_PORT }: SidecarConfig): string =>
+  AGENT_NAME === null ? `${hostname()}:${PROXY_PORT}` : hostname();
+
+/** The code of the audit log is loaded only if it is on. null: it is off. */
+async function createRecord(input: CreateRecorderInput): Promise<AuditRecord | null> {
+  if (input.config.AUDIT_LOG === 'off') return null;
+  const { createRecorder } = await import('./record/create-recorder.ts');
+  return createRecorder(input);
 }
 
 /** Applies the stored directives and the annotation of the pod. */

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import type { AuditEntry } from '../core/shapes/audit-entry.ts';
 import { NOT_REWRITTEN_REASONS } from '../core/egress/not-rewritten.ts';
 import { listen, type Listener } from '../runtime/http-listener.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -8,6 +10,7 @@ import { controlLimits, limitTotalBodyBytes } from './control-limits.ts';
 import { createContext, type ContextInput, type SidecarContext } from './context.ts';
 import { Heartbeats } from './heartbeat/heartbeats.ts';
 import { createHttpUpstream } from './http-client/create-http-upstream.ts';
+import { plainAddress } from './proxy/headers.ts';
 import { OutageLog } from './proxy/outage-log.ts';
 import { startProxyServer, type ProxyServer } from './proxy/proxy-server.ts';
 
@@ -74,9 +77,22 @@ export async function startSidecar(
       context.stopping.abort();
       context.census.close();
       await control.close(CONTROL_GRACE_MS);
+      await closeRecord(context);
       await context.engine.close();
     },
   };
+}
+
+/** The address of the client, or of the proxy in front of the sidecar. */
+function noteAddress(entry: AuditEntry, { socket }: Pick<IncomingMessage, 'socket'>): void {
+  const { remoteAddress } = socket;
+  if (remoteAddress !== undefined) entry.address = plainAddress(remoteAddress);
+}
+
+/** After the last request in flight, so that the log is complete. */
+async function closeRecord({ record, clock }: SidecarContext): Promise<void> {
+  record?.recorder.add({ kind: 'lifecycle', state: 'stopped', at: clock.now().getTime() });
+  await record?.recorder.close();
 }
 
 function startProxy(context: SidecarContext): Promise<ProxyServer> {
@@ -92,6 +108,7 @@ function startProxy(context: SidecarContext): Promise<ProxyServer> {
       manifest: () => context.manifest.manifest,
       clock,
       traces: context.otlp?.traces ?? null,
+      onArrival: context.record === null ? null : noteAddress,
       onOverhead: (ms) => context.durations.overhead.observe(ms / 1000),
       outages: new OutageLog(context.logger),
       isDraining: () => context.isDraining || clock.monotonicMs() < context.connectionsEndUntilMs,

@@ -1,5 +1,4 @@
 import type { EgressCall } from '../shapes/egress-call.ts';
-import type { Identity } from '../shapes/identity.ts';
 import { ApiActivityLines, type ApiActivity, type Cut } from './api-activity.ts';
 import { canonicalJson } from './canonical.ts';
 import { factsOfCall, factsOfEntry } from './facts.ts';
@@ -87,13 +86,10 @@ function requestOf({ entry }: RecordEvent & { kind: 'request' }, agent: string):
   };
 }
 
-interface CallEvent {
-  call: Omit<EgressCall, 'at'>;
-  at: number;
-  identity?: Identity;
-}
-
-function callOf({ call, at, identity }: CallEvent, { hintsOf, hostOf }: LinesOptions): ApiActivity {
+function callOf(
+  { call, at, request }: RecordEvent & { kind: 'call' },
+  { hintsOf, hostOf }: LinesOptions,
+): ApiActivity {
   const isMcp = call.lane.startsWith('mcp:');
   const kind = call.lane === 'connect' ? 'connect' : isMcp ? 'tool' : 'model';
   return {
@@ -108,7 +104,7 @@ function callOf({ call, at, identity }: CallEvent, { hintsOf, hostOf }: LinesOpt
     violations: call.violations,
     statusCode: call.statusCode,
     durationMs: call.durationMs,
-    identity,
+    identity: request?.identity,
     address: null,
     host: kind === 'connect' ? call.path : (hostOf(call.lane) ?? call.lane),
     model: kind === 'model' ? call.model : null,

@@ -2,7 +2,6 @@ import type { AdminAction } from '../shapes/admin-action.ts';
 import type { AuditEntry } from '../shapes/audit-entry.ts';
 import type { EgressCall } from '../shapes/egress-call.ts';
 import type { Issue } from '../shapes/gap.ts';
-import type { Identity } from '../shapes/identity.ts';
 
 /** What `lifecycle` events report about the process of the sidecar. */
 export const LIFECYCLE = ['started', 'stopped', 'manifest-changed', 'resumed'] as const;
@@ -12,8 +11,8 @@ export type Lifecycle = (typeof LIFECYCLE)[number];
 export type RecordEvent =
   /** A completed request to the agent. */
   | { kind: 'request'; entry: AuditEntry }
-  /** A call of the agent through a lane, or a tunnel. `identity`: that of its request. */
-  | { kind: 'call'; call: Omit<EgressCall, 'at'>; at: number; identity?: Identity }
+  /** A call of the agent through a lane, or a tunnel. `request`: the request that it belongs to; null: not known. */
+  | { kind: 'call'; call: Omit<EgressCall, 'at'>; at: number; request: Pick<AuditEntry, 'identity'> | null }
   | { kind: 'finding'; issue: Issue; state: 'opened' | 'closed'; at: number }
   | { kind: 'admin'; action: AdminAction; at: number }
   /** `by`: who stopped or resumed the agent; null: not known. */

@@ -13,6 +13,7 @@ import type { LoadLimits } from '../proxy/load-limits.ts';
 import type { TlsTrust } from '../proxy/upstream.ts';
 import type { StopSwitch } from '../stop/stop-switch.ts';
 import { ConnectLane } from './connect-lane.ts';
+import type { EgressLogOptions } from './egress-log.ts';
 import type { Egress } from './egress.ts';
 
 /** Calls that `GET /egress` returns; about 1 KB each. */
@@ -30,6 +31,7 @@ export interface CreateEgressInput {
   load: LoadLimits;
   stop: StopSwitch;
   traces: RequestTraces | null;
+  onCall: EgressLogOptions['onCall'];
   clock: Clock;
   logger: Logger;
 }

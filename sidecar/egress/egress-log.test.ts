@@ -12,6 +12,7 @@ const logOf = (capacity: number, maxBytes: number): EgressLog =>
     lanes: [],
     audit: auditLogOf(clock),
     memory: new McpMemory(),
+    onCall: null,
   });
 const call = (path: string, toolsOffered: readonly string[] = []): ConnectCall => ({
   ...{ at: clock.now(), lane: 'connect', method: 'CONNECT', path, model: null, stream: false },
@@ -30,7 +31,7 @@ test('keeps the newest calls, oldest first', () => {
 test('the reasons of denied tunnels are counted once each, up to 50 and cut', () => {
   const audit = auditLogOf(clock);
   const options = { capacity: 3, maxBytes: Infinity, clock, lanes: [], memory: new McpMemory() };
-  const log = new EgressLog({ ...options, audit });
+  const log = new EgressLog({ ...options, audit, onCall: null });
   for (const violations of [['host_not_declared'], ['host_not_declared'], ['x'.repeat(500)]])
     log.addConnect({ ...call('a:443'), violations });
   expect(audit.takeDenials()).toEqual(['host_not_declared', 'x'.repeat(128)]);

@@ -26,6 +26,8 @@ export interface EgressLogOptions {
   audit: AuditLog;
   memory: Pick<McpMemory, 'everListed' | 'hasListed'>;
   clock: Pick<Clock, 'now'>;
+  /** Receives each call that is over, with its request; null: nothing does. The call may change later. */
+  onCall: ((call: KeptCall, request: AuditEntry | null) => void) | null;
 }
 
 /** A call that is over. */
@@ -61,7 +63,7 @@ export interface LaneCounts {
  * The time, in epoch milliseconds, becomes text when the calls are read: that costs more than the rest of the record, and most calls are
  * never read.
  */
-type KeptCall = Omit<EgressCall, 'at'> & { at: number };
+export type KeptCall = Omit<EgressCall, 'at'> & { at: number };
 
 /** What a call without tools shows. */
 interface Sighting {
@@ -160,6 +162,7 @@ export class EgressLog {
       requestId: entry?.requestId ?? null,
     };
     this.#keep(kept);
+    this.#options.onCall?.(kept, entry);
     this.#options.audit.denied(facts.violations);
     if (route.wire === 'mcp')
       facts.onLate = () => {
@@ -185,7 +188,9 @@ export class EgressLog {
   /** A tunnel of the CONNECT lane. */
   addConnect(call: ConnectCall): void {
     const outcome = call.violations.length > 0 ? 'deny' : 'allow';
-    this.#keep({ id: this.#nextId(), ...call, at: call.at.getTime(), outcome, requestId: null });
+    const kept: KeptCall = { id: this.#nextId(), ...call, at: call.at.getTime(), outcome, requestId: null };
+    this.#keep(kept);
+    this.#options.onCall?.(kept, null);
     this.#options.audit.denied(call.violations);
     this.#hosts.add(call.path.replace(/:\d+$/, ''), this.#options.clock.now());
   }

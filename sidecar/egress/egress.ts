@@ -20,7 +20,7 @@ import { createHttpUpstream } from '../http-client/create-http-upstream.ts';
 import { stoppable } from '../stop/open-sockets.ts';
 import { CallNames } from './call-names.ts';
 import type { CallContext } from './create-call.ts';
-import { EgressLog } from './egress-log.ts';
+import { EgressLog, type EgressLogOptions } from './egress-log.ts';
 import { EgressPolicy, type EgressPolicyOptions } from './egress-policy.ts';
 import type { LaneContext, OpenLane } from './lane-context.ts';
 import { startLaneServer, type LaneServer } from './lane-server.ts';
@@ -48,6 +48,7 @@ export interface EgressOptions
   /** null: no spans are received, so traces are not remembered. */
   traces: Pick<RequestTraces, 'requestIdAt'> | null;
   logger: Logger;
+  onCall: EgressLogOptions['onCall'];
 }
 
 /** The lanes through which the agent calls models and MCP servers. */
@@ -61,10 +62,14 @@ export class Egress {
   #isClosing = false;
 
   constructor(options: EgressOptions) {
-    const { lanes, audit, clock, capacity, mode, failModes, policy, manifest, load, tls, stop } = options;
+    const { lanes, audit, clock, onCall, capacity, mode, failModes, policy, manifest, load, tls, stop } =
+      options;
     this.#options = options;
     const memory = new McpMemory();
-    this.log = new EgressLog({ capacity, lanes, audit, memory, clock, maxBytes: load.maxEgressLog });
+    this.log = new EgressLog({
+      ...{ capacity, lanes, audit, memory, clock, onCall },
+      maxBytes: load.maxEgressLog,
+    });
     const { directive, totals } = options;
     this.policy = new EgressPolicy({
       ...{ mode, failModes, evaluator: policy, manifest, memory, directive, totals },

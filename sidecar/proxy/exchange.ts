@@ -96,6 +96,7 @@ export class Exchange implements UpstreamHandler, Source, QueueSlot {
     const content = input.body === null ? undefined : contentOf(request, framed.bodyBytes);
     const arrival = { requestId, method, target: framed.path, atMs: arrivedAtMs, content };
     this.#recording = context.audit.arrive(arrival);
+    context.onArrival?.(this.#recording.entry, request);
     const traceparent = context.traces?.join(request.rawHeaders, requestId) ?? null;
     this.#outgoing = agentRequest(request, framed, { requestId, traceparent });
     this.isSafe = isSafe(this.#outgoing, framed);

@@ -175,7 +175,7 @@ function tokenOrQuoted(value: string): string {
 }
 
 /** A dual-stack socket reports IPv4 peers as `::ffff:10.0.0.1`. */
-function plainAddress(address: string): string {
+export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address;
 }
 

@@ -145,6 +145,7 @@ function admit(
   }
   const requestId = requestIdOf(request.rawHeaders, context.audit.ring);
   const recording = context.audit.arrive({ requestId, method: 'GET', target: framed.path });
+  context.onArrival?.(recording.entry, request);
   const traceparent = context.traces?.join(request.rawHeaders, requestId) ?? null;
   const passage = {
     request,

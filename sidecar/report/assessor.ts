@@ -56,6 +56,8 @@ export interface AssessorOptions {
   /** What lanes and census observed; absent: this process has neither. */
   egress?: () => EgressFacts | null;
   llm: GapReviews;
+  /** Receives each assessment with new probes. */
+  onAssessed?: (assessment: Assessment) => void;
   clock: Clock;
   logger: Logger;
   signal: AbortSignal;
@@ -124,6 +126,7 @@ export class Assessor {
     const assessment = this.#assessed({ manifest, manifestHash, facts });
     this.latest = assessment;
     this.#latestAtMs = clock.monotonicMs();
+    this.#options.onAssessed?.(assessment);
     // An agent that is about to end responds to fewer probes than before.
     if (responsesIn(facts) >= responsesIn(this.#live?.facts ?? null)) this.#live = assessment;
     return assessment;

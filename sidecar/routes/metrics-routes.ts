@@ -42,6 +42,22 @@ const TOTALS: readonly Row[] = [
     read: ({ audit }) => [{ value: audit.ring.dropped }],
   },
   {
+    name: 'platform_sidecar_audit_log_events_total',
+    help: 'Events of the audit log: written, or lost (dropped).',
+    read: ({ record }) =>
+      record === null
+        ? []
+        : (['written', 'dropped'] as const).map((result) => ({
+            labels: { result },
+            value: record.writer.counts[result],
+          })),
+  },
+  {
+    name: 'platform_sidecar_audit_log_failures_total',
+    help: 'Failed writes of the audit log, each of which is repeated.',
+    read: ({ record }) => (record === null ? [] : [{ value: record.writer.counts.failures }]),
+  },
+  {
     name: 'platform_sidecar_overload_total',
     help: 'Actions at the memory limit: requests rejected with 503 (refused), stuck exchanges aborted (cut), connections closed (dropped).',
     read: ({ load }) => [

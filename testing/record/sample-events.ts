@@ -56,18 +56,18 @@ export function sampleEvents() {
     },
     failOpen: { kind: 'request', entry: { ...entry, outcome: 'failOpen' } },
     notEvaluated: { kind: 'request', entry: { ...entry, outcome: 'notEvaluated', aborted: true } },
-    modelCall: { kind: 'call', call: { ...call, usage }, at: AT, identity },
+    modelCall: { kind: 'call', call: { ...call, usage }, at: AT, request: entry },
     undeclaredTool: {
       kind: 'call',
       call: { ...call, toolsCalled: ['wipe_disk'], outcome: 'deny', violations: ['tool_not_declared'] },
       at: AT,
-      identity,
+      request: entry,
     },
     toolCall: {
       kind: 'call',
       call: { ...call, lane: 'mcp:files', path: '/mcp', model: null },
       at: AT,
-      identity,
+      request: entry,
     },
     destructiveBlocked: {
       kind: 'call',
@@ -83,7 +83,7 @@ export function sampleEvents() {
         ...{ blocked: true, violations: ['destructive_tool_without_confirmation'] },
       },
       at: AT,
-      identity,
+      request: entry,
     },
     tunnel: {
       kind: 'call',
@@ -96,6 +96,7 @@ export function sampleEvents() {
         toolsCalled: [],
       },
       at: AT,
+      request: null,
     },
     findingOpened: {
       kind: 'finding',

@@ -125,6 +125,7 @@ export async function startEgressRig(options: EgressRigOptions = {}): Promise<Eg
   const secureContext = createSecureContext({ ca: vendor.ca.cert });
   const egress = new Egress({
     ...{ lanes: parsed.lanes, port, capacity: 100, wires: WIRE_OF, audit, load, stop, traces, clock },
+    onCall: null,
     mode: options.mode ?? 'enforce',
     failModes: options.failModes ?? FAIL_OPEN,
     onForbiddenTool: options.onForbiddenTool ?? 'strip',

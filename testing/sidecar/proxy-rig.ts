@@ -158,6 +158,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
       stop,
       manifest: () => options.manifest ?? plainManifest('shop', []),
       traces: null,
+      onArrival: null,
       isDraining: () => false,
     },
     { host: '127.0.0.1', port: 0, agent: agentAt, http2 },

@@ -9,6 +9,7 @@ import { behavioralEvent } from '../../shapes/events.ts';
 import { evidenceItem } from '../../shapes/evidence.ts';
 import { exploredEndpoint, exploredPart, exploreReport, matrixReport } from '../../shapes/explore.ts';
 import { issue } from '../../shapes/gap.ts';
+import { identity } from '../../shapes/identity.ts';
 import { actor } from '../../shapes/actor.ts';
 import { check, healthSummary } from '../../shapes/health.ts';
 import { organisationFinding } from '../../shapes/organisation.ts';
@@ -29,7 +30,7 @@ import type { JsonSchema } from '../../untrusted/json-schema.ts';
 /** Schemas of the sidecar's responses. The control plane returns some of them too. */
 export const SIDECAR_SCHEMAS: Readonly<Record<string, JsonSchema>> = responseSchemas([
   ...[sidecarReadiness, drain, organisationFinding, readyReport, check, healthSummary, agentCard],
-  ...[auditEntry, requestUsage, behavioralEvent, recordedEvents, unmatchedEvents],
+  ...[auditEntry, identity, requestUsage, behavioralEvent, recordedEvents, unmatchedEvents],
   ...[completeGap, issue, completeEvidence, evidenceItem, proofRecord, actor, suppression],
   ...[alignmentReport, analysisState],
   ...[exploreReport, exploredPart, exploredEndpoint, matrixReport, matrixRow],

@@ -1,0 +1,24 @@
+import { integer, oneOf, optionalText, type Summaries } from '../../runtime/env.ts';
+
+/** `calls`: without requests that were only allowed. `decisions`: denials, fail-open, findings, stops, process events and losses. */
+export const RECORDED = ['all', 'calls', 'decisions'] as const;
+
+/** The variables of the audit log. */
+export const RECORD_FIELDS = {
+  AUDIT_LOG: oneOf(['off', 'stdout', 'file'], 'off'),
+  AUDIT_LOG_PATH: optionalText,
+  AUDIT_LOG_MAX_MB: integer({ min: 1, max: 100_000, default: 64 }),
+  AUDIT_LOG_FILES: integer({ min: 1, max: 100, default: 4 }),
+  AUDIT_LOG_EVENTS: oneOf(RECORDED, 'all'),
+};
+
+export const RECORD_SUMMARIES: Summaries<typeof RECORD_FIELDS> = {
+  AUDIT_LOG:
+    'Where the audit log is written, one OCSF event per line: to standard output, or to the file AUDIT_LOG_PATH.',
+  AUDIT_LOG_PATH:
+    'Path of the audit log with AUDIT_LOG=file: a regular file, which is created if it is missing.',
+  AUDIT_LOG_MAX_MB: 'Size in MB at which the file is renamed to AUDIT_LOG_PATH.1 and a new file begins.',
+  AUDIT_LOG_FILES: 'Number of renamed files that are kept.',
+  AUDIT_LOG_EVENTS:
+    'Which events are written. calls: without requests that were only allowed. decisions: only denials, requests that passed unevaluated because the policy engine was unavailable, findings, stops, starts and losses.',
+};
