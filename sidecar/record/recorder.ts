@@ -23,7 +23,7 @@ const BATCH_MS = 20;
 const BATCH_EVENTS = 256;
 /** Maximum wait for the identity of a request, in milliseconds. */
 const IDENTITY_MS = 1_000;
-/** Events that wait for their batch, besides completed requests. */
+/** Events that wait for their batch, in addition to completed requests. */
 const MAX_WAITING = 4_096;
 
 interface Held {
