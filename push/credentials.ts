@@ -51,11 +51,18 @@ export async function newerOf(own: string, keepPath: string, now: Date): Promise
   return isSameAgent && isLater && isAlive ? kept : own;
 }
 
-type Members = Readonly<Partial<Record<'alg' | 'sub' | 'iat' | 'exp', unknown>>>;
+type Members = Readonly<Partial<Record<'alg' | 'sub' | 'iat' | 'exp' | 'kubernetes.io', unknown>>>;
 
 /** The unverified claims of a JWT; null for a key that is not a JWT. */
 function claimsOf(key: string): Members | null {
   return partOf(key, 1);
+}
+
+/** The namespace in the unverified claims of a pod's token; null: the key is not such a token. */
+export function namespaceOf(key: string): string | null {
+  const { 'kubernetes.io': pod } = claimsOf(key) ?? {};
+  if (typeof pod !== 'object' || pod === null || !('namespace' in pod)) return null;
+  return typeof pod.namespace === 'string' ? pod.namespace : null;
 }
 
 /** Whether this is a registration key, which its holder renews. Cluster tokens are signed with a key pair, not HS256. */

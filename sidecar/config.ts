@@ -80,9 +80,7 @@ const OWN_FIELDS = {
   BIND_ADDRESS: bindAddress,
   CONTROL_ACCESS: oneOf(['any', 'local'], 'any'),
   AGENT_NAME: optionalName('a DNS label (1 to 63 of a-z, 0-9 and -)', isDnsLabel),
-  AGENT_NAMESPACE: withDefault('a DNS label (1 to 63 of a-z, 0-9 and -)', 'default', (raw) =>
-    isDnsLabel(raw) ? raw : undefined,
-  ),
+  AGENT_NAMESPACE: optionalName('a DNS label (1 to 63 of a-z, 0-9 and -)', isDnsLabel),
   AGENT_ENV_NAMES: agentEnvNames,
   START_NONCE: optionalText,
   AUDIT_RING_SIZE: integer({ min: 1, max: 100_000, default: 1000 }),
@@ -140,7 +138,8 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
   CONTROL_ACCESS:
     '`local`: requests from outside loopback, or with a non-loopback `Host` or `Origin`, are accepted on open routes only, and `/health/ready` then has no body.',
   AGENT_NAME: 'The agent name in the label of the pod, compared with `metadata.name`. Set by the injector.',
-  AGENT_NAMESPACE: 'The namespace of the agent in the audit log. Set by the injector.',
+  AGENT_NAMESPACE:
+    'The namespace of the agent in the audit log. Unset: the namespace in the token of PLATFORM_TOKEN_FILE, else default.',
   AGENT_ENV_NAMES:
     "The names of the agent container's variables; `*` for variables from `envFrom`, a single comma for none. Set by the injector. Unset: the sidecar's own environment is used as the agent's.",
   START_NONCE:

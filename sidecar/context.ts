@@ -125,7 +125,7 @@ const instanceOf = ({ AGENT_NAME, PROXY_PORT }: SidecarConfig): string =>
 
 /** The code of the audit log is loaded only if it is on. null: it is off. */
 async function createRecord(input: CreateRecorderInput): Promise<AuditRecord | null> {
-  if (input.config.AUDIT_LOG === 'off') return null;
+  if (input.config.AUDIT_LOG === null || input.config.AUDIT_LOG === 'off') return null;
   const { createRecorder } = await import('./record/create-recorder.ts');
   return createRecorder(input);
 }

@@ -218,6 +218,14 @@ export const ANNOTATIONS = {
     default: '`"true"`',
     ...boolean(),
   },
+  auditLog: {
+    name: 'platform.io/audit-log',
+    summary:
+      'Where the sidecar writes its audit log, one OCSF event per line: to its standard output, or with `file` to `/var/log/agent-compliance/audit.log` in a volume of the pod.',
+    default: '`"off"`',
+    sidecarVariable: 'AUDIT_LOG',
+    ...oneOf(['off', 'stdout', 'file']),
+  },
   compliantGrade: {
     name: 'platform.io/compliant-grade',
     summary:

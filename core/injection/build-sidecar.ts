@@ -2,6 +2,7 @@ import { NO_LIMIT } from './annotation-kinds.ts';
 import { DEFAULTED, type AnnotationDefaults } from './annotations.ts';
 import { EGRESS_CA_FILE, egressCaOf, egressVariables, type EgressPlan } from './egress.ts';
 import {
+  AUDIT_PATH,
   CA_ANNOTATION,
   CONTROL_PORT_NAME,
   ENGINE_PATH,
@@ -80,6 +81,7 @@ const engineMount = { name: VOLUMES.engine, mountPath: ENGINE_PATH, readOnly: tr
 const identityMount = { name: VOLUMES.identity, mountPath: IDENTITY_PATH, readOnly: true };
 // An emptyDir is writable for every user, and it is kept when the container restarts.
 const stateMount = { name: VOLUMES.state, mountPath: STATE_PATH };
+const auditMount = { name: VOLUMES.audit, mountPath: AUDIT_PATH };
 
 // These objects are shared between all pods; callers do not modify the result of an injection.
 // The initial delay prevents a failed probe, and with it a warning event, at the start of every pod.
@@ -95,6 +97,12 @@ const controlPort: ContainerPort = {
 };
 const noApiVolume: Volume = { name: VOLUMES.noApi, emptyDir: { sizeLimit: '1Mi' } };
 const stateVolume: Volume = { name: VOLUMES.state, emptyDir: { sizeLimit: '1Mi' } };
+// More than five files of 64 MB, the defaults of the sidecar.
+const auditVolume: Volume = { name: VOLUMES.audit, emptyDir: { sizeLimit: '352Mi' } };
+/** Whether the sidecar writes its audit log to a file. */
+const hasLogFile = ({ passed = [] }: InjectionPlan): boolean =>
+  passed.some(({ name, value }) => name === 'AUDIT_LOG' && value === 'file');
+
 /** The sidecar's variables that have the value of an annotation, or of its chart default. The guard checks `pattern`. */
 export const DEFAULTED_VARIABLES = DEFAULTED.flatMap(([key, { chart, pattern }]) =>
   chart.sidecarVariable === undefined ? [] : [{ key, name: chart.sidecarVariable, pattern }],
@@ -136,6 +144,7 @@ export function buildSidecar(
       manifestMount,
       identityMount,
       ...(settings.controlPlaneUrl === null ? [] : [stateMount]),
+      ...(hasLogFile(plan) ? [auditMount] : []),
       ...(typeof settings.engine === 'string' ? [] : [engineMount]),
       noApiMount,
     ],
@@ -151,6 +160,7 @@ export function buildVolumes(plan: InjectionPlan, settings: SidecarSettings): Vo
     { name: VOLUMES.manifest, configMap: { name: plan.manifestConfigMap, defaultMode: 0o644 } },
     identityVolume(plan, settings),
     ...(settings.controlPlaneUrl === null ? [] : [stateVolume]),
+    ...(hasLogFile(plan) ? [auditVolume] : []),
     noApiVolume,
   ];
 }
@@ -205,6 +215,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: SidecarSet
       : []),
     ...DEFAULTED_VARIABLES.map(({ key, name }) => ({ name, value: String(plan[key]) })),
     ...(plan.passed ?? []),
+    ...(hasLogFile(plan) ? [{ name: 'AUDIT_LOG_PATH', value: `${AUDIT_PATH}/audit.log` }] : []),
     { name: 'LOG_FORMAT', value: 'json' },
     { name: 'NODE_OPTIONS', value: nodeOptions(plan.memoryLimit) },
   ];

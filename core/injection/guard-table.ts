@@ -63,6 +63,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   PLATFORM_CA_FILE: '^/var/run/secrets/platform[.]io/ca[.]crt$',
   PROOF_WRITES: '^control-plane$',
   DIRECTIVES_STORE_PATH: '^/run/platform-state/directives[.]json$',
+  AUDIT_LOG_PATH: '^/var/log/agent-compliance/audit[.]log$',
   STOP_ANNOTATION_FILE: '^/var/run/secrets/platform[.]io/stop$',
   ...ANALYSIS_VARIABLES,
   OTLP_PORT: '^4318$',
@@ -84,6 +85,7 @@ const OPTIONAL: readonly string[] = [
   'OTLP_FORWARD_URL',
   ...Object.keys(EGRESS_PATTERNS),
   ...PASSED.map(({ variable }) => variable),
+  'AUDIT_LOG_PATH',
 ];
 
 /** Fields whose values differ between pods; the guard has a separate rule for each of them. */
@@ -160,7 +162,8 @@ function currentInjection(): Injection {
       census: true,
     },
     ...defaults,
-    passed: PASSED.map(({ variable: name }) => ({ name, value: '' })),
+    // The values of the variables are not compared, and `file` also adds a volume.
+    passed: PASSED.map(({ variable: name }) => ({ name, value: 'file' })),
   };
   const sidecar = buildSidecar(plan, { name: 'agent' }, [], settings);
   return {

@@ -28,6 +28,7 @@ export const VOLUMES = {
   manifest: 'platform-manifest',
   identity: 'platform-identity',
   state: 'platform-state',
+  audit: 'platform-audit',
   noApi: 'platform-noapi',
   policy: 'platform-policy',
   engine: 'platform-engine',
@@ -37,6 +38,9 @@ export const VOLUMES = {
 export const IDENTITY_PATH = '/var/run/secrets/platform.io';
 /** What the control plane wants the sidecar to apply, kept for a restart of the sidecar without a control plane. */
 export const STATE_PATH = '/run/platform-state';
+
+/** The directory of the audit log, in the volume `audit`. */
+export const AUDIT_PATH = '/var/log/agent-compliance';
 
 export const OWN_VOLUMES: ReadonlySet<string> = new Set(Object.values(VOLUMES));
 

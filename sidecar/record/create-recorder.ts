@@ -3,6 +3,7 @@ import { RecordLines } from '../../core/record/line.ts';
 import type { Place, RecordSource } from '../../core/record/record-event.ts';
 import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { describeError } from '../../core/untrusted/describe-error.ts';
+import { namespaceOf, readTokenFile } from '../../push/credentials.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { StartProblem } from '../../runtime/start-problem.ts';
@@ -48,7 +49,8 @@ export async function createRecorder(input: CreateRecorderInput): Promise<AuditR
   const start = chainStartOf(last, instance, now);
   const { name: agent } = manifest.manifest.metadata;
   const source: RecordSource = {
-    ...{ namespace: config.AGENT_NAMESPACE, agent, instance, startedAt: start.startedAt, version: VERSION },
+    ...{ agent, instance, startedAt: start.startedAt, version: VERSION },
+    namespace: config.AGENT_NAMESPACE ?? (await namespaceIn(config.PLATFORM_TOKEN_FILE)) ?? 'default',
   };
   const hosts = new Map((config.EGRESS_LANES ?? []).map(({ id, upstream }) => [id, upstream.host]));
   const lines = new RecordLines({
@@ -90,6 +92,12 @@ async function openDestination(
     logger.warn('failed to open audit log', { path: AUDIT_LOG_PATH, error: describeError(error) });
     return { destination: file, last: null };
   }
+}
+
+/** The namespace of the pod, in which the control plane finds the agent too. null: not known. */
+async function namespaceIn(tokenFile: string | null): Promise<string | null> {
+  const token = tokenFile === null ? null : await readTokenFile(tokenFile).catch(() => null);
+  return token === null ? null : namespaceOf(token);
 }
 
 function hintsIn({ manifest }: CurrentManifest, tool: string): ReturnType<ToolHints> {

@@ -3,9 +3,8 @@ import { integer, oneOf, optionalText, type Summaries } from '../../runtime/env.
 /** `calls`: without requests that were only allowed. `decisions`: denials, fail-open, findings, stops, process events and losses. */
 export const RECORDED = ['all', 'calls', 'decisions'] as const;
 
-/** The variables of the audit log. */
+/** The variables of the audit log, in addition to AUDIT_LOG, which is that of an annotation. */
 export const RECORD_FIELDS = {
-  AUDIT_LOG: oneOf(['off', 'stdout', 'file'], 'off'),
   AUDIT_LOG_PATH: optionalText,
   AUDIT_LOG_MAX_MB: integer({ min: 1, max: 100_000, default: 64 }),
   AUDIT_LOG_FILES: integer({ min: 1, max: 100, default: 4 }),
@@ -13,8 +12,6 @@ export const RECORD_FIELDS = {
 };
 
 export const RECORD_SUMMARIES: Summaries<typeof RECORD_FIELDS> = {
-  AUDIT_LOG:
-    'Where the audit log is written, one OCSF event per line: to standard output, or to the file AUDIT_LOG_PATH.',
   AUDIT_LOG_PATH:
     'Path of the audit log with AUDIT_LOG=file: a regular file, which is created if it is missing.',
   AUDIT_LOG_MAX_MB: 'Size in MB at which the file is renamed to AUDIT_LOG_PATH.1 and a new file begins.',

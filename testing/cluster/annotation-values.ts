@@ -47,6 +47,7 @@ export const ANNOTATION_VALUES: Readonly<
   egressMode: { good: ['track', 'enforce', 'off'], bad: ['', 'fail', 'TRACK'] },
   egressConnect: { good: ['off', 'log', 'deny'], bad: ['', 'on', 'true', 'allow'] },
   census: { good: ['true', 'false'], bad: ['', 'off', 'True'] },
+  auditLog: { good: ['off', 'stdout', 'file'], bad: ['', 'on', 'File', 'file '] },
   compliantGrade: { good: ['A', 'B', 'C', 'D', 'F'], bad: ['', 'a', 'E', 'AA', '0', ' A'] },
   compliantEvidence: {
     good: ['0', '1', '50', '100'],
