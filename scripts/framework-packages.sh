@@ -1,19 +1,20 @@
 #!/bin/bash
-# framework-packages.sh node|python|mcp-2 [--installed] - installs the packages that the programs of testing/frameworks import.
+# framework-packages.sh node|python|mcp-2|evidence [--installed] - installs the packages that the programs of testing/frameworks
+# import; evidence: independent readers of audit events, signatures and bills of materials.
 #
 # Installs from the lock file into a cache directory named after the hash of the lock file; changes nothing else.
 # Prints the directory. Idempotent: a second run takes a tenth of a second.
 # With --installed it installs nothing. Exit 3: not installed, or not supported on this machine; the reason is printed.
 set -euo pipefail
-KIND=${1:?node, python or mcp-2}
+KIND=${1:?node, python, mcp-2 or evidence}
 LOCKS=$(cd "$(dirname "$0")/../testing/frameworks/packages" && pwd)
 CACHE=${AGENT_COMPLIANCE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/agent-compliance}/frameworks
 
-cannot() { echo "$1: required by the rows of the framework matrix with $KIND packages"; exit 3; }
+cannot() { echo "$1: required by the tests with the packages for $KIND"; exit 3; }
 
 case $KIND in
   node) LOCK=$LOCKS/package-lock.json ;;
-  python | mcp-2)
+  python | mcp-2 | evidence)
     LOCK=$LOCKS/requirements.txt
     [ "$KIND" = python ] || LOCK=$LOCKS/requirements-$KIND.txt
     # Versions for which the locked packages have binaries.
@@ -21,7 +22,7 @@ case $KIND in
       "$each" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$each" && break
     done) || cannot "Python 3.11, 3.12 or 3.13 with venv is missing"
     ;;
-  *) echo "usage: $0 node|python|mcp-2"; exit 1 ;;
+  *) echo "usage: $0 node|python|mcp-2|evidence"; exit 1 ;;
 esac
 
 FOLDER=$CACHE/$KIND-$(sha256sum "$LOCK" | cut -c1-16)

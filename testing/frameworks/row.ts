@@ -1,5 +1,5 @@
 /** Location of a program's packages: the repository's node_modules or a separate cache. */
-export type Packages = 'none' | 'node' | 'python';
+export type Packages = 'none' | 'node' | 'python' | 'evidence';
 
 /**
  * How the tokens of a response form must be recorded. `exact`: every call with usage in the response is counted, and every
