@@ -5,7 +5,7 @@ import type { Outcome } from '../shapes/values.ts';
 import { jsonText } from './canonical.ts';
 import type { Facts } from './facts.ts';
 import { codesOf } from './outcome-codes.ts';
-import { chainOf, type Place, type RecordSource } from './record-event.ts';
+import { chainOf, LOG_NAME, type Place, type RecordSource } from './record-event.ts';
 
 /** A request or a call: an event of class 6003. */
 export interface ApiActivity {
@@ -106,7 +106,7 @@ export class ApiActivityLines {
     const correlation = requestId === null ? '' : `"correlation_uid":${text(requestId)},`;
     const isCut = cut.untruncatedSize !== null;
     return (
-      `${correlation}${isCut ? '"is_truncated":true,' : ''}"log_name":"agent-audit",${this.#product}` +
+      `${correlation}${isCut ? '"is_truncated":true,' : ''}"log_name":"${LOG_NAME}",${this.#product}` +
       `,"profiles":["ai_operation","security_control"],"sequence":${sequence},"uid":${this.#chain}${sequence}"` +
       `${isCut ? `,"untruncated_size":${cut.untruncatedSize}` : ''},"version":"1.8.0"`
     );

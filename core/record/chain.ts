@@ -1,7 +1,7 @@
-import { jsonOf } from '../untrusted/fields.ts';
+import { isRecord, jsonOf } from '../untrusted/fields.ts';
 import { canonicalJson } from './canonical.ts';
-import { parseLine } from './columns.ts';
-import { chainOfUid, NO_LINE } from './record-event.ts';
+import { parseEvent } from './columns.ts';
+import { chainOfUid, LOG_NAME, NO_LINE } from './record-event.ts';
 
 /** The digest of a line that had left the pod: evidence that cannot be changed with the file. */
 export interface ChainHead {
@@ -10,6 +10,9 @@ export interface ChainHead {
   /** SHA-256 of the line, in hex. */
   head: string;
 }
+
+/** Characters of a line. Other programs may add members to the lines of at most 8,000 bytes. */
+export const MAX_LINE = 65_536;
 
 /** What the verification of a log can find. */
 export const CHAIN_PROBLEMS = [
@@ -51,6 +54,8 @@ export interface ChainPart {
 
 export interface ChainReport {
   lines: number;
+  /** Lines of other programs, such as those of a log of a container. */
+  otherLines: number;
   chains: ChainPart[];
   findings: ChainFinding[];
   /** Chains with a head of which the files have no line. */
@@ -81,6 +86,7 @@ export class ChainVerifier {
   readonly #chains = new Map<string, ChainState>();
   readonly #findings: ChainFinding[] = [];
   #lines = 0;
+  #otherLines = 0;
 
   /** `sha256`: the hash of a text's UTF-8 bytes, in hex. */
   constructor(sha256: (text: string) => string, heads: readonly ChainHead[]) {
@@ -99,7 +105,8 @@ export class ChainVerifier {
       return;
     }
     const read = this.#read(line);
-    if (typeof read === 'string') this.#find('unreadable', this.#lines, read);
+    if (read === null) this.#otherLines += 1;
+    else if (typeof read === 'string') this.#find('unreadable', this.#lines, read);
     else this.#follow(read);
   }
 
@@ -112,25 +119,33 @@ export class ChainVerifier {
     }
     return {
       lines: this.#lines,
+      otherLines: this.#otherLines,
       chains: [...this.#chains.values()].map(({ digest: _digest, line: _line, ...part }) => part),
       findings: this.#findings.toSorted((a, b) => a.line - b.line),
       absent: [...this.#heads.keys()].filter((chain) => !this.#chains.has(chain)),
     };
   }
 
-  #read(line: string): ReadLine | string {
-    const parsed = parseLine(line);
-    if (!parsed.ok) return parsed.error;
-    const { event } = parsed;
+  /** A string: why the line cannot be read. null: a line of another program. A removed line of the log leaves a hole in its chain. */
+  #read(line: string): ReadLine | string | null {
+    if (line.length > MAX_LINE) return `more than ${MAX_LINE} characters`;
     const value = jsonOf(line);
-    const { count } = value as { count?: unknown };
-    return {
-      chain: chainOfUid(event.metadata.uid),
-      sequence: event.metadata.sequence,
-      prev: event.unmapped.platform.prev,
-      digest: this.#sha256(canonicalJson(value)),
-      lost: event.unmapped.platform.kind === 'gap' && typeof count === 'number' ? count : 0,
-    };
+    if (value === undefined) return line.trimStart().startsWith('{') ? 'not valid JSON' : null;
+    if (!isOfLog(value)) return null;
+    const parsed = parseEvent(value);
+    if (!parsed.ok) return parsed.error;
+    const { metadata, unmapped } = parsed.event;
+    const { kind, prev } = unmapped.platform;
+    const count = value['count'];
+    const lost = kind === 'gap' && typeof count === 'number' ? count : 0;
+    const chain = chainOfUid(metadata.uid);
+    try {
+      const digest = this.#sha256(canonicalJson(value));
+      return { chain, sequence: metadata.sequence, prev, digest, lost };
+    } catch (error) {
+      if (error instanceof RangeError) return error.message;
+      throw error;
+    }
   }
 
   #follow(read: ReadLine): void {
@@ -179,4 +194,8 @@ export class ChainVerifier {
   #find(problem: ChainFinding['problem'], line: number, message: string): void {
     this.#findings.push({ problem, line, message });
   }
+}
+
+function isOfLog(value: unknown): value is Record<string, unknown> {
+  return isRecord(value) && isRecord(value['metadata']) && value['metadata']['log_name'] === LOG_NAME;
 }

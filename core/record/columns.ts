@@ -25,7 +25,11 @@ export type ParsedLine = { ok: true; event: AuditEvent } | { ok: false; error: s
 /** Parses a line of an audit log, from any writer. */
 export function parseLine(line: string): ParsedLine {
   const value = jsonOf(line);
-  if (value === undefined) return { ok: false, error: 'not valid JSON' };
+  return value === undefined ? { ok: false, error: 'not valid JSON' } : parseEvent(value);
+}
+
+/** Parses the JSON value of a line. */
+export function parseEvent(value: unknown): ParsedLine {
   const parsed = parseWith(auditEvent, value);
   if (!parsed.ok) {
     const [first] = parsed.errors;

@@ -2,7 +2,14 @@ import type { AdminAction } from '../shapes/admin-action.ts';
 import type { EventKind } from '../shapes/audit-event.ts';
 import type { Cut } from './api-activity.ts';
 import { SEVERITY_IDS } from './outcome-codes.ts';
-import { chainOf, type Lifecycle, type Place, type RecordEvent, type RecordSource } from './record-event.ts';
+import {
+  chainOf,
+  LOG_NAME,
+  type Lifecycle,
+  type Place,
+  type RecordEvent,
+  type RecordSource,
+} from './record-event.ts';
 
 interface Context {
   source: RecordSource;
@@ -93,7 +100,7 @@ export function otherEvent(event: Other, context: Context): object {
         ...base(context, OTHER_CLASSES.lost, event.at),
         severity_id: 4,
         count: event.lost,
-        log_name: 'agent-audit',
+        log_name: LOG_NAME,
         status_detail: text(event.reason),
       };
   }
@@ -144,7 +151,7 @@ function base(
     category_uid: category,
     class_uid: classUid,
     metadata: {
-      log_name: 'agent-audit',
+      log_name: LOG_NAME,
       product: { name: 'agent-compliance', vendor_name: 'Agent Compliance', version: source.version },
       sequence,
       uid: `${chainOf(source)}:${sequence}`,

@@ -44,6 +44,9 @@ export interface Place {
   provider?: string;
 }
 
+/** `metadata.log_name` of every line. */
+export const LOG_NAME = 'agent-audit';
+
 /** `prev` of the first line of a chain. */
 export const NO_LINE = '0'.repeat(64);
 

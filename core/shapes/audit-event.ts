@@ -1,5 +1,5 @@
 import { IDENTITY_SOURCES } from './identity.ts';
-import { integer, oneOf, text } from './field.ts';
+import { integer, matching, oneOf, text } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 import { OUTCOMES } from './values.ts';
 
@@ -16,7 +16,9 @@ export const EVENT_KINDS = [
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
-const SHA256 = /^[0-9a-f]{64}$/;
+/** A SHA-256 in hex. */
+export const lineDigest = (about: string) =>
+  matching(about, { pattern: /^[0-9a-f]{64}$/, wanted: '64 hexadecimal digits' });
 const name = (about: string) => text(about, { max: 2_048 });
 const id = (about: string) => integer(about, { min: 0 });
 
@@ -48,13 +50,10 @@ export const auditEvent = object('One line of the audit log: an event of OCSF 1.
       'outcome?': oneOf('Result of the policy.', OUTCOMES),
       'identitySource?': oneOf('Where the person comes from.', IDENTITY_SOURCES),
       'manifestDigest?': name('Digest of the manifest in force.'),
-      prev: text('SHA-256 of the previous line, in hex; 64 zeros: the first of its chain.', { max: 64 }),
+      prev: lineDigest('SHA-256 of the previous line, in hex; 64 zeros: the first of its chain.'),
     }),
   }),
 });
 
 /** An audit event as the product reads it from a line. */
 export interface AuditEvent extends TypeOf<typeof auditEvent> {}
-
-/** Whether the text is the SHA-256 of a line. */
-export const isLineDigest = (text: string): boolean => SHA256.test(text);
