@@ -82,10 +82,7 @@ export async function createContext({ config, env, logger, clock, stopped }: Con
   const directed = await createDirectives({ config, manifest, clock, logger, signal });
   const { organisation, stop } = directed;
   const instance = instanceOf(config);
-  const record = await createRecord({
-    ...{ config, audit, manifest, stop, instance, clock, logger },
-    isIdentityPending: () => false,
-  });
+  const record = await createRecord({ config, audit, manifest, stop, instance, clock, logger });
   const lanes = await createEgress({
     ...{ config, ringSize, tls, manifest, organisation, stop, audit, policy, load, clock, logger },
     traces: otlp?.traces ?? null,

@@ -1,7 +1,6 @@
 import type { ToolHints } from '../../core/record/line.ts';
 import { RecordLines } from '../../core/record/line.ts';
 import type { Place, RecordSource } from '../../core/record/record-event.ts';
-import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { describeError } from '../../core/untrusted/describe-error.ts';
 import { namespaceOf, readTokenFile } from '../../push/credentials.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -26,7 +25,6 @@ export interface CreateRecorderInput {
   stop: StopSwitch;
   /** As in the heartbeat. */
   instance: string;
-  isIdentityPending: (entry: AuditEntry) => boolean;
   clock: Clock;
   logger: Logger;
 }
@@ -63,10 +61,7 @@ export async function createRecorder(input: CreateRecorderInput): Promise<AuditR
     manifest: manifestOf(manifest),
   });
   const { AUDIT_LOG_EVENTS: events } = config;
-  const recorder = new Recorder({
-    ...{ audit, writer, events, clock },
-    isIdentityPending: input.isIdentityPending,
-  });
+  const recorder = new Recorder({ audit, writer, events, clock });
   recorder.add({ kind: 'lifecycle', state: start.sequence > 0 ? 'resumed' : 'started', at: now });
   watch({ manifest, stop, recorder, clock });
   return { recorder, writer, source };

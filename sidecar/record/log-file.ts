@@ -29,20 +29,17 @@ export class LogFile implements Destination {
   }
 
   /**
-   * Opens the file and returns its last complete line, or that of the newest renamed file; null: there is none. Ends an
-   * incomplete last line. A path that is not a regular file is a StartProblem; other errors may pass.
+   * Opens the file and returns its last complete line, or that of the newest renamed file; null: there is none. A path that is not a regular file is a StartProblem; other errors may pass.
    */
   async open(): Promise<string | null> {
-    const file = await this.#opened();
-    const tail = await tailOf(file, this.#size);
-    if (tail !== '' && !tail.endsWith('\n')) this.#size += (await file.write('\n')).bytesWritten;
+    const { tail } = await this.#opened();
     return lastLine(tail) ?? (this.#size === 0 ? await this.#lastOfRenamed() : null);
   }
 
   async write(bytes: Buffer, startsLine: boolean): Promise<number> {
     if (startsLine && this.#size > 0 && this.#size + bytes.length > this.#options.maxBytes)
       await this.#rotate();
-    const file = this.#file ?? (await this.#opened());
+    const file = this.#file ?? (await this.#opened()).file;
     const { bytesWritten } = await file.write(bytes);
     this.#size += bytesWritten;
     return bytesWritten;
@@ -54,7 +51,8 @@ export class LogFile implements Destination {
     await file?.close();
   }
 
-  async #opened(): Promise<FileHandle> {
+  /** Also ends an incomplete last line, which an earlier process wrote. */
+  async #opened(): Promise<{ file: FileHandle; tail: string }> {
     const { path } = this.#options;
     const file = await open(path, FLAGS, 0o640).catch((error: unknown) => {
       // ENXIO: a FIFO without a reader. EISDIR: a directory.
@@ -67,9 +65,11 @@ export class LogFile implements Destination {
       await file.close();
       throw notRegular(path);
     }
+    const tail = await tailOf(file, found.size);
     this.#file = file;
     this.#size = found.size;
-    return file;
+    if (tail !== '' && !tail.endsWith('\n')) this.#size += (await file.write('\n')).bytesWritten;
+    return { file, tail };
   }
 
   /** `.n-1` becomes `.n`, the file becomes `.1`. The oldest file is replaced. */

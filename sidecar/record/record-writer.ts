@@ -90,6 +90,7 @@ export class RecordWriter {
 
   /** Adds the line of an event, or counts the event as lost. */
   add(event: RecordEvent): void {
+    if (!this.#active.hasRoom) this.flush();
     if (this.#lost > 0 && this.#active.hasRoom) {
       const gap: RecordEvent = {
         ...{ kind: 'gap', lost: this.#lost, reason: 'the audit log could not be written' },

@@ -12,8 +12,6 @@ export interface RecorderOptions {
   audit: AuditLog;
   writer: RecordWriter;
   events: (typeof RECORDED)[number];
-  /** Whether the identity of a request is still being verified. */
-  isIdentityPending: (entry: AuditEntry) => boolean;
   clock: Clock;
 }
 
@@ -79,8 +77,8 @@ export class Recorder {
   /** Writes all events until now, also those whose identity is not known yet. */
   async close(): Promise<void> {
     this.#unsubscribe();
-    if (this.#timer !== null) clearTimeout(this.#timer);
     this.#pump(Infinity);
+    if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#options.writer.close();
   }
 
@@ -121,9 +119,8 @@ export class Recorder {
   }
 
   #write(event: RecordEvent, request: AuditEntry | null, nowMs: number): void {
-    const { isIdentityPending, writer } = this.#options;
-    if (request === null || this.#held.length >= MAX_WAITING || !isIdentityPending(request))
-      writer.add(event);
+    const isLast = nowMs === Infinity || this.#held.length >= MAX_WAITING;
+    if (request === null || isLast || !isIdentityPending(request)) this.#options.writer.add(event);
     else this.#held.push({ event, request, untilMs: nowMs + IDENTITY_MS });
   }
 
@@ -132,10 +129,13 @@ export class Recorder {
     if (held.length === 0) return;
     this.#held = [];
     for (const each of held)
-      if (each.untilMs > nowMs && this.#options.isIdentityPending(each.request)) this.#held.push(each);
+      if (each.untilMs > nowMs && isIdentityPending(each.request)) this.#held.push(each);
       else this.#options.writer.add(each.event);
   }
 }
 
 const isUndecided = (outcome: AuditEntry['outcome']): boolean =>
   outcome === 'allow' || outcome === 'notEvaluated';
+
+/** The result of a verification replaces the members of the identity. */
+const isIdentityPending = ({ identity }: AuditEntry): boolean => identity?.reason === 'pending';

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import type { Destination } from './destination.ts';
 
@@ -10,12 +9,10 @@ export class StandardOutput implements Destination {
     this.#stream = stream;
   }
 
-  async write(bytes: Buffer): Promise<number> {
-    if (!this.#stream.writable) throw new Error('standard output is closed');
-    // The caller uses the buffer again after the write, and the stream may keep what it gets.
-    const isDrained = this.#stream.write(Buffer.from(bytes));
-    if (!isDrained) await once(this.#stream, 'drain');
-    return bytes.length;
+  write(bytes: Buffer): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#stream.write(bytes, (error) => (error ? reject(error) : resolve(bytes.length)));
+    });
   }
 
   close(): Promise<void> {
