@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
 import { NO_MANIFEST } from './manifest-argument.ts';
-import { COMMAND_NAMES } from './program.ts';
+import { commandPaths } from './program.ts';
 import { commandFolder } from '../testing/cli/command-folder.ts';
 
 const { at, read, run, write } = commandFolder();
@@ -39,6 +39,9 @@ const TABLE: Readonly<Record<string, Row>> = {
   evaluate: { output: 'report', formats: `${TEXT} junit`, hidden: ['--junit x'], manifest: 'file' },
   stop: { output: 'report', formats: TEXT },
   resume: { output: 'report', formats: TEXT },
+  'audit-log': {},
+  'audit-log verify': { output: 'report', formats: TEXT },
+  'audit-log columns': { output: 'report', formats: TEXT },
   migrate: { output: 'file', manifest: 'file' },
   export: { output: 'file', formats: 'agentcard agents-md-block', hidden: ['--into x'], manifest: 'file' },
   // Prints the names of the files that it writes.
@@ -57,6 +60,7 @@ const TABLE: Readonly<Record<string, Row>> = {
 
 /** Arguments that a command needs in addition to a manifest. */
 const NEEDED: Readonly<Record<string, string>> = {
+  'audit-log verify': 'none.log',
   diff: 'none.yaml',
   evaluate: '--url localhost:1 --dataset smoke',
   export: '--format agentcard',
@@ -64,13 +68,14 @@ const NEEDED: Readonly<Record<string, string>> = {
   scan: '--dir .',
 };
 
-test('every command has a row', () => {
-  expect(Object.keys(TABLE)).toEqual(COMMAND_NAMES);
+test('every command has a row', async () => {
+  const context = { env: {}, cwd: '/', now: () => new Date(0), color: false, ask: null };
+  expect(Object.keys(TABLE)).toEqual(await commandPaths(context));
 });
 
 describe.each(Object.entries(TABLE))('platform %s', (command, { output, formats, hidden = [], manifest }) => {
   test('has the output options of the table in its help, and no earlier spelling', async () => {
-    const help = (await run([command, '--help'])).output.replaceAll(/\s+/g, ' ');
+    const help = (await run([...words(command), '--help'])).output.replaceAll(/\s+/g, ' ');
     const placeholder = /--output <(\w+)>/.exec(help)?.[1];
     expect(placeholder).toBe(output === 'report' ? 'file' : output);
     expect(help.includes('also write the result to a file')).toBe(output === 'report');
@@ -88,7 +93,12 @@ describe.each(Object.entries(TABLE))('platform %s', (command, { output, formats,
 
   test('accepts the earlier spellings', async () => {
     for (const each of ['', ...hidden]) {
-      const { errors } = await run([command, ...words(NEEDED[command] ?? ''), ...words(each), '--none']);
+      const { errors } = await run([
+        ...words(command),
+        ...words(NEEDED[command] ?? ''),
+        ...words(each),
+        '--none',
+      ]);
       expect(errors).toMatch(/^error: unknown option '--none'/);
     }
   });

@@ -4,7 +4,7 @@ import { FULL_MANIFEST, manifestText } from '../testing/manifests/manifest-text.
 import { MANIFEST_SCHEMA } from '../core/manifest/schema.ts';
 import type { HealthReport } from '../core/shapes/health.ts';
 import type { Ask } from './context.ts';
-import { COMMAND_NAMES } from './program.ts';
+import { COMMAND_NAMES, commandPaths } from './program.ts';
 import type { Rendered } from './rendered.ts';
 import { commandFolder } from '../testing/cli/command-folder.ts';
 import { TestServers } from '../testing/http/sockets.ts';
@@ -30,6 +30,7 @@ describe('platform', () => {
       ['Check a manifest:', 'validate audit diff generate-policy'],
       ['Check a running agent:', 'gap health evaluate'],
       ['Stop a running agent:', 'stop resume'],
+      ['Read the record of an agent:', 'audit-log'],
       ['Convert a manifest, or generate files:', 'migrate export generate provider-status'],
       ['Change workloads, or check a cluster:', 'inject uninject register check uninstall'],
       ['Use it in an editor, an assistant or a shell:', 'mcp completion help'],
@@ -44,6 +45,19 @@ describe('platform', () => {
     );
     expect(exitCode).toBe(0);
     expect(await run(`help ${command}`)).toEqual({ output, errors: '', exitCode: 0 });
+  });
+
+  test('every subcommand has examples and exit codes in its help', async () => {
+    const context = { env: {}, cwd: at(), now: () => new Date(0), color: false, ask: null };
+    const subcommands = (await commandPaths(context)).filter((path) => path.includes(' '));
+    expect(subcommands).toContain('audit-log verify');
+    for (const path of subcommands)
+      expect((await run(`${path} --help`)).output).toMatch(
+        new RegExp(`Usage: platform ${path}[^]*Examples:\n  \\$ platform ${path}[^]*Exit codes: 0`),
+      );
+    expect((await run('audit-log verify')).errors).toBe(
+      "error: missing required argument 'files'\n(run platform audit-log verify --help for usage)\n",
+    );
   });
 
   test('--version prints only the version', async () => {

@@ -34,6 +34,9 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     stop: async () => (await import('./commands/stop.ts')).addStop,
     resume: async () => (await import('./commands/resume.ts')).addResume,
   },
+  'Read the record of an agent:': {
+    'audit-log': async () => (await import('./commands/audit-log.ts')).addAuditLog,
+  },
   'Convert a manifest, or generate files:': {
     migrate: async () => (await import('./commands/migrate.ts')).addMigrate,
     export: async () => (await import('./commands/export.ts')).addExport,
@@ -163,10 +166,26 @@ function createProgram(
   for (const add of commands) add(program, context, finish);
   for (const command of program.commands) {
     command.helpGroup(HEADINGS.find((heading) => Object.hasOwn(GROUPS[heading] ?? {}, command.name())) ?? '');
-    command.showHelpAfterError(`(run platform ${command.name()} --help for usage)`);
-    rejectEmptyValues(command);
+    forEachCommand(command, (each) => {
+      each.showHelpAfterError(`(run ${pathOf(each)} --help for usage)`);
+      rejectEmptyValues(each);
+    });
   }
   return program;
+}
+
+/** The words of a command, for example `platform audit-log verify`. */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
+/** The names of all commands and subcommands in help order, for example `audit-log verify`. */
+export async function commandPaths(context: CliContext): Promise<string[]> {
+  const paths: string[] = [];
+  const program = createProgram(await neededCommands([]), context, () => undefined);
+  for (const each of program.commands)
+    forEachCommand(each, (command) => paths.push(pathOf(command).replace('platform ', '')));
+  return paths;
 }
 
 const ROOT_HELP = `

@@ -15,7 +15,7 @@ interface ReportFile {
 
 /** Why the file must not be written: it is an argument of the command. null: it may be written. */
 export async function reportProblem({ name, command, cwd }: ReportFile): Promise<string | null> {
-  for (const argument of command.processedArgs)
+  for (const argument of command.processedArgs.flat() as unknown[])
     if (typeof argument === 'string' && (await isSameFile(resolve(cwd, name), resolve(cwd, argument))))
       return `cannot write ${printable(name)}: ${OVERWRITES_INPUT}`;
   return null;

@@ -1,5 +1,5 @@
 import type { CliContext } from '../cli/context.ts';
-import { COMMAND_NAMES, runCommandLine } from '../cli/program.ts';
+import { commandPaths, runCommandLine } from '../cli/program.ts';
 import { VERSION } from '../runtime/version.ts';
 
 const CONTEXT: CliContext = { env: {}, cwd: '/', now: () => new Date(0), color: false, ask: null };
@@ -35,6 +35,6 @@ replaced. Only you can read a new file for secrets: \`.env.platform\`, \`secret.
 `;
 
 export async function cliReferencePage(): Promise<string> {
-  const sections = await Promise.all(['', ...COMMAND_NAMES].map(helpOf));
+  const sections = await Promise.all(['', ...(await commandPaths(CONTEXT))].map(helpOf));
   return `${[INTRODUCTION, ...sections].join('\n').trimEnd()}\n`;
 }

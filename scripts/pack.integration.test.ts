@@ -78,6 +78,7 @@ const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; 
     code: 1,
     shows: `cannot connect to ${NOWHERE}: connection refused`,
   },
+  'audit-log': { args: ['columns'], code: 0, shows: 'actor.app_uid' },
   inject: { args: ['deployment.yaml'], code: 0, shows: 'agent-compliance/sidecar:' },
   uninject: { args: ['deployment.yaml'], code: 0, shows: 'kind: Deployment' },
   // These two need a cluster: the error shows that they are complete.

@@ -39,6 +39,8 @@ const LINES: [typed: string, completed: string][] = [
   ['platform audit --pack owasp', 'owasp-llm-top10'],
   ['platform completion zs', 'zsh'],
   ['platform help unin', 'uninject uninstall'],
+  ['platform audit-log ver', 'verify'],
+  ['platform audit-log verify --hea', '--heads'],
   ['platform validate sho', 'shop.yaml'],
 ];
 

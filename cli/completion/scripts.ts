@@ -51,7 +51,8 @@ function zsh(commands: readonly CommandWords[]): string {
     ({ name, options, values }) =>
       `    ${name})\n      _arguments ${[
         ...options.flatMap(zshOption),
-        quote(values.length > 0 ? `*:value:(${values.join(' ')})` : '*:file:_files'),
+        ...(values.length > 0 ? [quote(`1:value:(${values.join(' ')})`)] : []),
+        quote('*:file:_files'),
       ].join(' \\\n        ')} ;;\n`,
   );
   return `#compdef platform
@@ -83,9 +84,15 @@ function fish(commands: readonly CommandWords[]): string {
       `complete -c platform -n __fish_use_subcommand -f -a ${name} -d ${fishQuote(summary)}\n`,
   );
   const later = commands.flatMap((command) => {
-    const condition = `complete -c platform -n '__fish_seen_subcommand_from ${command.name}'`;
-    const values = command.values.length > 0 ? [`${condition} -f -a '${command.values.join(' ')}'\n`] : [];
-    return [...values, ...command.options.map((option) => `${condition}${fishOption(option)}\n`)];
+    const isSeen = `__fish_seen_subcommand_from ${command.name}`;
+    const words = command.values.join(' ');
+    // After one of the values, for example a subcommand, file names are completed.
+    const isFirst = `${isSeen}; and not __fish_seen_subcommand_from ${words}`;
+    const values = words === '' ? [] : [`complete -c platform -n '${isFirst}' -f -a '${words}'\n`];
+    return [
+      ...values,
+      ...command.options.map((option) => `complete -c platform -n '${isSeen}'${fishOption(option)}\n`),
+    ];
   });
   return `# fish completion of platform\n${first.join('')}${later.join('')}`;
 }

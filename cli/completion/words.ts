@@ -25,12 +25,18 @@ export function completionWords(program: Command): CommandWords[] {
   return commands.map((each) => (each.name === 'help' ? { ...each, values: names } : each));
 }
 
+/** A command with subcommands completes their names, and the options of all of them. */
 function wordsOf(command: Command): CommandWords {
+  const below = command.commands;
+  const options = [command, ...below].flatMap((each) => each.createHelp().visibleOptions(each).map(optionOf));
   return {
     name: command.name(),
     summary: command.summary(),
-    options: command.createHelp().visibleOptions(command).map(optionOf),
-    values: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+    options: [...new Map(options.map((option) => [option.flags.join(' '), option])).values()],
+    values: [
+      ...below.map((each) => each.name()),
+      ...command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+    ],
   };
 }
 

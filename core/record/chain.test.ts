@@ -1,24 +1,10 @@
-import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { sampleEvents, SAMPLE_SOURCE } from '../../testing/record/sample-events.ts';
+import { chainOfLines, sha256 } from '../../testing/record/chain-of-lines.ts';
+import { SAMPLE_SOURCE } from '../../testing/record/sample-events.ts';
 import { ChainVerifier, type ChainHead, type ChainReport } from './chain.ts';
-import { RecordLines } from './line.ts';
-import { chainOf, NO_LINE, type RecordSource } from './record-event.ts';
+import { chainOf, NO_LINE } from './record-event.ts';
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const CHAIN = chainOf(SAMPLE_SOURCE);
-
-/** `count` lines of a chain. Line 10 reports three lost events. */
-function chainOfLines(count: number, source: RecordSource = SAMPLE_SOURCE): string[] {
-  const writer = new RecordLines({ source, hostOf: () => undefined, hintsOf: () => undefined });
-  const { request, lost } = sampleEvents();
-  let prev = NO_LINE;
-  return Array.from({ length: count }, (_, index) => {
-    const line = writer.line(index === 9 ? lost : request, { sequence: index + 1, prev });
-    prev = sha256(line);
-    return line;
-  });
-}
 
 const LINES = chainOfLines(40);
 const headAt = (sequence: number, lines = LINES): ChainHead => ({
@@ -40,7 +26,7 @@ const found = (report: ChainReport): string[] =>
 
 const edited = (line: string): string => line.replace('"duration":612', '"duration":613');
 
-/** The chain from `from` on as somebody writes it who can compute hashes. */
+/** The chain with line `from` edited, and with new hashes after it. */
 function rewritten(lines: readonly string[], from: number): string[] {
   let prev = '';
   return lines.map((line, index) => {
