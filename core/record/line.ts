@@ -8,12 +8,14 @@ import type { Place, RecordEvent, RecordSource } from './record-event.ts';
 /** Bytes of a line. rsyslog cuts longer lines to 8,192 bytes. */
 export const MAX_LINE_BYTES = 8_000;
 
-const WHOLE: Cut = { list: 200, text: 2_048, untruncatedSize: null };
+const WHOLE: Cut = { list: Infinity, text: Infinity, untruncatedSize: null };
 /** Lists are cut first. */
 const CUTS = [
   { list: 20, text: 1_000 },
   { list: 5, text: 300 },
   { list: 1, text: 100 },
+  // Also for control characters, which have six bytes each.
+  { list: 1, text: 20 },
 ];
 const READ_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 

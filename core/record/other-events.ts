@@ -85,7 +85,7 @@ export function otherEvent(event: Other, context: Context): object {
       const { state, reason, by, at } = event;
       return {
         ...base(context, OTHER_CLASSES[state], at),
-        ...actorOf(context.source, by),
+        ...actorOf(context.source, by === null ? null : text(by)),
         comment: text(reason),
         entity: { name: agent, type: 'agent', uid: name },
       };
@@ -113,18 +113,22 @@ const ADMIN_VERBS: readonly [RegExp, keyof typeof OTHER_CLASSES][] = [
   [/^(get|list|read|query)/i, 'adminRead'],
 ];
 
-function adminEvent(action: AdminAction, at: number, context: Context): object {
-  const { actor, address, agentName, namespace, ruleId, status } = action;
+function adminEvent({ actor, ...action }: AdminAction, at: number, context: Context): object {
+  const text = (value: string): string => value.slice(0, context.cut.text);
   const [, key] = ADMIN_VERBS.find(([verb]) => verb.test(action.action)) ?? [null, 'adminUpdate' as const];
-  const by = actor === null ? null : (actor.sub ?? actor.name ?? actor.method);
-  const uid = [namespace, agentName, ruleId].filter((part) => part !== null).join('/');
+  const { ruleId, status } = action;
+  const by = actor === null ? null : text(actor.sub ?? actor.name ?? actor.method);
+  const uid = [action.namespace, action.agentName, ruleId].filter((part) => part !== null).join('/');
+  const address = text(action.address);
   return {
     ...base(context, OTHER_CLASSES[key], at, {
-      action: action.action,
-      ...(actor !== null && { actor }),
+      action: text(action.action),
+      ...(actor !== null && {
+        actor: Object.fromEntries(Object.entries<string>(actor).map(([name, value]) => [name, text(value)])),
+      }),
     }),
     ...actorOf(context.source, by),
-    entity: { name: uid === '' ? action.action : uid, type: ruleId === null ? 'agent' : 'proof' },
+    entity: { name: text(uid === '' ? action.action : uid), type: ruleId === null ? 'agent' : 'proof' },
     // An address that is not known is not an IP address.
     src_endpoint: /^[0-9a-f.:]+$/i.test(address) ? { ip: address } : { name: address },
     status_code: String(status),
