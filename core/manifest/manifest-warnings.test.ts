@@ -43,6 +43,39 @@ test.each<[string, Api, [path: string, message: string][]]>([
       ],
     ],
   ],
+  [
+    'tokens of a declared issuer and audience',
+    {
+      auth: {
+        type: 'jwt',
+        jwksUri: 'https://id.example/jwks',
+        issuer: 'https://id.example/',
+        audience: 'shop',
+      },
+    },
+    [],
+  ],
+  ['API keys, for which no issuer is needed', { auth: { type: 'apikey' } }, []],
+  [
+    'tokens without an audience',
+    { auth: { type: 'jwt', jwksUri: 'https://id.example/jwks', issuer: 'https://id.example/' } },
+    [
+      [
+        'spec.api.auth',
+        'the sidecar does not read tokens; it requires jwksUri, issuer and audience without references, and audience is missing',
+      ],
+    ],
+  ],
+  [
+    'tokens whose keys are at a reference, without an issuer',
+    { auth: { type: 'jwt', jwksUri: '$env:JWKS_URI', audience: 'shop' } },
+    [
+      [
+        'spec.api.auth',
+        'the sidecar does not read tokens; it requires jwksUri, issuer and audience without references, and jwksUri and issuer are missing',
+      ],
+    ],
+  ],
 ])('returns the warnings for %s', (_what, api, expected) => {
   const warnings = manifestWarnings(aManifest({ api, model: MODEL }));
   expect(warnings.map(({ path, message }) => [path, message])).toEqual(expected);

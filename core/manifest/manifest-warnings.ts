@@ -4,6 +4,7 @@ import { a2aAddress } from './a2a-address.ts';
 import { literalSecrets } from './literal-secrets.ts';
 import { type Manifest, DEFAULT_PATHS } from './manifest.ts';
 import { referenceOf } from './references.ts';
+import { tokenAuthOf } from './token-auth.ts';
 import { tokenPriceOf } from './token-price.ts';
 import { quoted } from './wording.ts';
 
@@ -21,6 +22,7 @@ export function manifestWarnings(manifest: Manifest): ManifestWarning[] {
     ...costWarnings(manifest),
     ...endpointWarnings(manifest),
     ...a2aWarnings(manifest),
+    ...authWarnings(manifest),
   ];
 }
 
@@ -73,4 +75,11 @@ function a2aWarnings({ spec: { api } }: Manifest): ManifestWarning[] {
   const address = api === undefined ? null : a2aAddress(api);
   if (address === null || address.ok) return [];
   return [{ path: 'spec.api.a2a', message: `the capability card lists no A2A interface: ${address.reason}` }];
+}
+
+function authWarnings(manifest: Manifest): ManifestWarning[] {
+  const { missing } = tokenAuthOf(manifest);
+  if (missing.length === 0) return [];
+  const message = `the sidecar does not read tokens; it requires jwksUri, issuer and audience without references, and ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} missing`;
+  return [{ path: 'spec.api.auth', message }];
 }

@@ -134,6 +134,15 @@ const apiObject = object('API of the agent.', {
   auth: object('Authentication of callers.', {
     type: word('Kind of credential.', ['jwt', 'apikey', 'oauth2', 'none']),
     jwksUri: formatted('URL of the JWKS (public keys) of the token issuer.', FORMATS.httpUrl),
+    issuer: filled(
+      'Issuer of the tokens, exactly as in their claim `iss`. With `type: jwt`, `jwksUri` and `audience`, the sidecar records who made a request.',
+      ['https://login.example.com/'],
+    ),
+    audience: filled('Audience of the tokens, which their claim `aud` must contain.', ['shop-agent']),
+    claim: {
+      ...filled('Claim of the token that identifies the person.', ['sub', 'email', 'preferred_username']),
+      default: 'sub',
+    },
     header: text('Header that contains the credential.', ['Authorization', 'X-API-Key']),
   }),
   rateLimit: object('Rate limits per caller.', {
