@@ -1,6 +1,7 @@
 import { hostPortOf } from '../core/facts/address.ts';
 import { isOwnHost } from '../probe/own-address.ts';
 import type { RawConfig } from './config.ts';
+import { isCredentialHeader, parseProxies } from './identity/proxy-header.ts';
 
 export const DEFAULT_UPSTREAM = 'http://localhost:8000';
 
@@ -101,6 +102,27 @@ export const COMBINATIONS: readonly Combination[] = [
     name: 'UPSTREAM_URL',
     wanted: "the address of the agent, not the sidecar's own proxy or control port",
     isWrong: (given) => isOwnAddress(given.UPSTREAM_URL ?? DEFAULT_UPSTREAM, given),
+  },
+  {
+    name: 'IDENTITY_HEADER',
+    wanted: 'used with IDENTITY_PROXIES, because other clients could set the header',
+    isWrong: (given) => given.IDENTITY_HEADER !== undefined && given.IDENTITY_PROXIES === undefined,
+  },
+  {
+    name: 'IDENTITY_HEADER',
+    wanted: 'not a header with credentials, because its value is recorded',
+    isWrong: ({ IDENTITY_HEADER: name }) => name !== undefined && isCredentialHeader(name),
+  },
+  {
+    name: 'IDENTITY_PROXIES',
+    wanted: 'used with IDENTITY_HEADER',
+    isWrong: (given) => given.IDENTITY_PROXIES !== undefined && given.IDENTITY_HEADER === undefined,
+  },
+  {
+    name: 'IDENTITY_PROXIES',
+    wanted:
+      'IP addresses and networks separated by commas, such as 10.0.0.0/8, and not a network of all addresses',
+    isWrong: ({ IDENTITY_PROXIES: raw }) => raw !== undefined && parseProxies(raw) === undefined,
   },
   {
     name: 'PLATFORM_TOKEN_FILE',

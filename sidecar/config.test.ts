@@ -66,6 +66,7 @@ test('an empty environment results in the defaults of the contract', () => {
       PLATFORM_TOKEN_FILE: null,
       PLATFORM_CA_FILE: null,
       HEARTBEAT_SECONDS: 30,
+      IDENTITY_HASH_KEY: null,
       ORGANISATION_ON_UNKNOWN: 'start',
       DIRECTIVES_STORE_PATH: null,
       STOP_ANNOTATION_FILE: null,
@@ -92,6 +93,7 @@ describe('rejects an invalid value and names its variable', () => {
       'UPSTREAM_URL',
       ['ftp://agent', 'agent:8000', 'not a url', 'http://u:p@agent', 'http://agent/?a=1', 'http://a/#b'],
     ],
+    ['IDENTITY_HEADER', ['x user', 'é']],
     ['UPSTREAM_TIMEOUT_MS', ['0', '-1', '1.5', 'none', '86400001']],
     ['PROXY_PORT', ['abc', '4000.5', '65536', '0', '4 000']],
     ['CONTROL_PLANE_PORT', ['abc', '1e3', '-1']],
@@ -167,6 +169,15 @@ test('reports all problems together', () => {
 
 describe('rejects combinations of valid values', () => {
   test.each([
+    ['a header without its proxies', { IDENTITY_HEADER: 'x-user' }, 'IDENTITY_HEADER'],
+    ['proxies without their header', { IDENTITY_PROXIES: '10.0.0.1' }, 'IDENTITY_PROXIES'],
+    [
+      'a header with tokens',
+      { IDENTITY_HEADER: 'authorization', IDENTITY_PROXIES: '10.0.0.1' },
+      'IDENTITY_HEADER',
+    ],
+    ['every address', { IDENTITY_HEADER: 'x-user', IDENTITY_PROXIES: '0.0.0.0/0' }, 'IDENTITY_PROXIES'],
+    ['no addresses', { IDENTITY_HEADER: 'x-user', IDENTITY_PROXIES: '10.0.0.0/99' }, 'IDENTITY_PROXIES'],
     ['opa without its URL', { POLICY_ENGINE: 'opa' }, 'POLICY_ENGINE'],
     ['a socket without a URL', { POLICY_SOCKET: '/opa.sock' }, 'POLICY_SOCKET'],
     ['a socket with TLS', { POLICY_SOCKET: '/opa.sock', POLICY_URL: 'https://opa:8181' }, 'POLICY_SOCKET'],
@@ -277,4 +288,10 @@ test.each(['two words', 'line\nfeed', 'kéy'])(
 test('the result never contains a secret', () => {
   const result = readConfig({ PLATFORM_URL: 'https://cp', PLATFORM_KEY: 'hunter2', PROXY_PORT: 'x' });
   expect(JSON.stringify(result)).not.toContain('hunter2');
+});
+
+test('rejects a short key for the names of persons, without showing it', () => {
+  expect(problemsOf({ IDENTITY_HASH_KEY: 'short' })).toEqual([
+    { name: 'IDENTITY_HASH_KEY', value: '[secret]', wanted: 'at least 32 characters, or unset' },
+  ]);
 });

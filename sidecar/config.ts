@@ -34,6 +34,8 @@ import { COMBINATIONS, DEFAULT_UPSTREAM } from './config-combinations.ts';
 import { EGRESS_FIELDS, EGRESS_SUMMARIES } from './egress/egress-fields.ts';
 import { RECORD_FIELDS, RECORD_SUMMARIES } from './record/record-fields.ts';
 
+/** Characters of a key: with a short one, names could be found by trying keys. */
+const MIN_HASH_KEY = 32;
 const DAY_MS = 86_400_000;
 
 /** The agent's own address. A query, a fragment or credentials would have no effect, so they are rejected. */
@@ -85,6 +87,7 @@ const OWN_FIELDS = {
   START_NONCE: optionalText,
   AUDIT_RING_SIZE: integer({ min: 1, max: 100_000, default: 1000 }),
   AUDIT_QUERY: flag(false),
+  IDENTITY_HASH_KEY: optionalSecret(MIN_HASH_KEY),
   POLICY_URL: optionalHttpUrl,
   POLICY_SOCKET: optionalSocketPath,
   POLICY_ENGINE: optionalOneOf(['opa', 'builtin']),
@@ -147,6 +150,8 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
   AUDIT_RING_SIZE:
     'Maximum number of entries in the audit ring. The sidecar lowers it, with a warning, to one entry for each 24 KiB of its memory limit.',
   AUDIT_QUERY: 'Record query strings in audit entries.',
+  IDENTITY_HASH_KEY:
+    'A key of at least 32 characters. Persons are then recorded as `h-` and 32 hexadecimal digits of the HMAC-SHA256 of their name. Unset: persons are recorded by name.',
   POLICY_URL:
     'Base URL of a policy engine (Open Policy Agent) with the generated rules. Unset: no external engine is queried.',
   POLICY_SOCKET:

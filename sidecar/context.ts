@@ -14,6 +14,7 @@ import { createMetrics } from '../runtime/metrics.ts';
 import { AuditLog } from './audit/audit-log.ts';
 import { createCensus } from './census/create-census.ts';
 import type { SidecarConfig } from './config.ts';
+import { Callers } from './identity/callers.ts';
 import { createEgress, hasEgress, readTlsTrust } from './egress/create-egress.ts';
 import { CurrentManifest } from './manifest/current-manifest.ts';
 import { createDurations } from './durations.ts';
@@ -66,6 +67,10 @@ export async function createContext({ config, env, logger, clock, stopped }: Con
     keepForUsage: (bytes) => load.keepForUsage(bytes),
     maxEventBytes: load.maxEventBytes,
   });
+  const callers = new Callers({
+    ...{ config, clock, logger, manifest: () => manifest.manifest },
+    onKnown: (identity) => audit.identified(identity),
+  });
   const peerUsage = new PeerUsage(clock);
   const metrics = createMetrics();
   const durations = createDurations(metrics);
@@ -96,7 +101,7 @@ export async function createContext({ config, env, logger, clock, stopped }: Con
     ...(record !== null && { onAssessed: ({ gap }) => record.recorder.issues(gap.issues) }),
   });
   return {
-    ...{ config, clock, logger, manifest, audit, load, proofs, assessor, peerUsage },
+    ...{ config, clock, logger, manifest, audit, callers, load, proofs, assessor, peerUsage },
     ...{ ...directed, policy, engine, llm },
     ...{ otlp, lanes, census, metrics, durations, stopping, record, instance },
     startedAt: clock.now(),

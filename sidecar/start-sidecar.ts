@@ -1,5 +1,3 @@
-import type { IncomingMessage } from 'node:http';
-import type { AuditEntry } from '../core/shapes/audit-entry.ts';
 import { NOT_REWRITTEN_REASONS } from '../core/egress/not-rewritten.ts';
 import { listen, type Listener } from '../runtime/http-listener.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -12,6 +10,7 @@ import { Heartbeats } from './heartbeat/heartbeats.ts';
 import { createHttpUpstream } from './http-client/create-http-upstream.ts';
 import { plainAddress } from './proxy/headers.ts';
 import { OutageLog } from './proxy/outage-log.ts';
+import type { ProxyContext } from './proxy/proxy-context.ts';
 import { startProxyServer, type ProxyServer } from './proxy/proxy-server.ts';
 
 export interface RunningSidecar {
@@ -83,10 +82,14 @@ export async function startSidecar(
   };
 }
 
-/** The address of the client, or of the proxy in front of the sidecar. */
-function noteAddress(entry: AuditEntry, { socket }: Pick<IncomingMessage, 'socket'>): void {
-  const { remoteAddress } = socket;
-  if (remoteAddress !== undefined) entry.address = plainAddress(remoteAddress);
+/** Notes the person, and for the audit log the address of the client, or of the proxy in front of the sidecar. */
+function noteCaller({ callers, record }: SidecarContext): NonNullable<ProxyContext['onArrival']> {
+  return (entry, request) => {
+    const { remoteAddress } = request.socket;
+    if (record !== null && remoteAddress !== undefined) entry.address = plainAddress(remoteAddress);
+    const identity = callers.identify(request);
+    if (identity !== null) entry.identity = identity;
+  };
 }
 
 /** After the last request in flight, so that the log is complete. */
@@ -108,7 +111,7 @@ function startProxy(context: SidecarContext): Promise<ProxyServer> {
       manifest: () => context.manifest.manifest,
       clock,
       traces: context.otlp?.traces ?? null,
-      onArrival: context.record === null ? null : noteAddress,
+      onArrival: noteCaller(context),
       onOverhead: (ms) => context.durations.overhead.observe(ms / 1000),
       outages: new OutageLog(context.logger),
       isDraining: () => context.isDraining || clock.monotonicMs() < context.connectionsEndUntilMs,

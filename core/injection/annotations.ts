@@ -226,6 +226,26 @@ export const ANNOTATIONS = {
     sidecarVariable: 'AUDIT_LOG',
     ...oneOf(['off', 'stdout', 'file']),
   },
+  identityHeader: {
+    name: 'platform.io/identity-header',
+    summary:
+      'The header with the person who made a request, which a proxy in front of the agent sets in place of any header of its client. Used with `platform.io/identity-proxies`. Of `x-forwarded-client-cert`, the first `URI=spiffe://` is used.',
+    default: 'no header is read',
+    sidecarVariable: 'IDENTITY_HEADER',
+    ...matching('the name of a header in lower case (a-z, 0-9, "-")', /^[a-z][a-z0-9-]*$/, 64),
+  },
+  identityProxies: {
+    name: 'platform.io/identity-proxies',
+    summary:
+      'The proxies whose `platform.io/identity-header` counts: IP addresses and networks separated by commas, such as `10.0.0.0/8,127.0.0.1`. The address of the connection to the sidecar must be one of them.',
+    default: 'no header is read',
+    sidecarVariable: 'IDENTITY_PROXIES',
+    ...matching(
+      'IP addresses and networks separated by commas',
+      /^[0-9A-Fa-f.:]+([/][0-9]{1,3})?( *, *[0-9A-Fa-f.:]+([/][0-9]{1,3})?)*$/,
+      1024,
+    ),
+  },
   compliantGrade: {
     name: 'platform.io/compliant-grade',
     summary:

@@ -238,6 +238,11 @@ test.each<[RejectionCode, Pod, string]>([
     "the sidecar's memory request 1Gi is over its limit 192Mi: set both platform.io/sidecar-memory-request and platform.io/sidecar-memory-limit",
   ],
   [
+    'identity-incomplete',
+    annotated({ 'identity-header': 'x-forwarded-user' }),
+    'annotations platform.io/identity-header and platform.io/identity-proxies are used together: set both',
+  ],
+  [
     'otlp-port-taken',
     annotated({ otlp: 'true', 'agent-port': '4318' }),
     'the agent uses port 4318, on which the sidecar receives OTLP (annotation platform.io/otlp): use another port, or remove the annotation',

@@ -131,7 +131,12 @@ describe('a hostile value', () => {
 
 test('adds the same members and changes nothing else for any annotations', () => {
   // The annotations that add members.
-  const adding = ['platform.io/otlp', 'platform.io/sidecar-cpu-limit'];
+  const adding = [
+    'platform.io/otlp',
+    'platform.io/sidecar-cpu-limit',
+    'platform.io/identity-header',
+    'platform.io/identity-proxies',
+  ];
   const annotations = fc.dictionary(
     fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: anyCharacter(), maxLength: 30 })),
     fc.oneof(

@@ -216,6 +216,13 @@ const REJECTIONS = {
         : `annotation ${ANNOTATIONS.image.name}: "${image}" is not one of the images that this cluster allows (${allowed.join(', ')})`;
     },
   },
+  'identity-incomplete': {
+    summary: 'only one of `platform.io/identity-header` and `platform.io/identity-proxies` is set',
+    problems: ({ values: { identityHeader, identityProxies } }) =>
+      (identityHeader === undefined) === (identityProxies === undefined)
+        ? null
+        : `annotations ${ANNOTATIONS.identityHeader.name} and ${ANNOTATIONS.identityProxies.name} are used together: set both`,
+  },
   'request-over-limit': {
     summary: 'a resource request of the sidecar is over its limit; the request is not reduced automatically',
     problems: ({ plan }) => [

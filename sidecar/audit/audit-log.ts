@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
+import type { Identity } from '../../core/shapes/identity.ts';
 import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
 import type { BehavioralEvent, EventBatch } from '../../core/shapes/events.ts';
 import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
@@ -219,6 +220,14 @@ export class AuditLog {
     this.denied(denials.filter((reason) => entry.policyViolations?.includes(reason) !== true));
     if (addLateDenials(entry, denials)) this.lateDenials += 1;
     this.#changed(entry);
+  }
+
+  /**
+   * The identity of one or more entries is not `pending` any more. Their object has changed already, so that readers of the journal
+   * need not wait for the update of this method.
+   */
+  identified(identity: Identity): void {
+    for (const entry of this.ring.newest()) if (entry.identity === identity) this.#changed(entry);
   }
 
   /** Counts the reasons of a denial, blocked or tracked. */

@@ -160,6 +160,7 @@ export class EgressLog {
       blocked: facts.isBlocked,
       outcome: facts.outcome,
       requestId: entry?.requestId ?? null,
+      ...(entry?.identity !== undefined && { identity: entry.identity }),
     };
     this.#keep(kept);
     this.#options.onCall?.(kept, entry);
@@ -339,7 +340,8 @@ const NAME_BYTES = 40;
 
 /** Memory of a call in bytes. A list that the call before it has too is one object. */
 function costOf(call: KeptCall, before: KeptCall | null): number {
-  let bytes = CALL_BYTES + call.path.length + (call.model?.length ?? 0);
+  const { path, model, identity } = call;
+  let bytes = CALL_BYTES + path.length + (model?.length ?? 0) + 2 * (identity?.user?.length ?? 0);
   for (const field of ['toolsOffered', 'toolsCalled', 'toolsExecuted', 'violations'] as const)
     if (call[field] !== before?.[field]) for (const name of call[field]) bytes += NAME_BYTES + name.length;
   return bytes;

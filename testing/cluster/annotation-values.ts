@@ -48,6 +48,14 @@ export const ANNOTATION_VALUES: Readonly<
   egressConnect: { good: ['off', 'log', 'deny'], bad: ['', 'on', 'true', 'allow'] },
   census: { good: ['true', 'false'], bad: ['', 'off', 'True'] },
   auditLog: { good: ['off', 'stdout', 'file'], bad: ['', 'on', 'File', 'file '] },
+  identityHeader: {
+    good: ['x-forwarded-user', 'x2', 'a'.repeat(64)],
+    bad: ['', 'X-Forwarded-User', '-x', 'x forwarded', 'x:y', 'é', 'a'.repeat(65), 'x\n'],
+  },
+  identityProxies: {
+    good: ['10.0.0.0/8', '10.0.0.1,127.0.0.1', '10.0.0.0/8, fd00::/8, ::1'],
+    bad: ['', '10.0.0.0/8,', 'proxy.example', '10.0.0.0/8;10.1.0.0/16', '10.0.0.0/8\n'],
+  },
   compliantGrade: { good: ['A', 'B', 'C', 'D', 'F'], bad: ['', 'a', 'E', 'AA', '0', ' A'] },
   compliantEvidence: {
     good: ['0', '1', '50', '100'],
