@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -217,7 +217,8 @@ describe('a planted token', () => {
     const sidecar = await start(
       {
         ...{ EGRESS_LANES: `openai=${vendor.url}/v1`, EGRESS_PORT: String(port) },
-        EGRESS_CA_FILE: join(folder, 'ca.pem'),
+        ...{ EGRESS_CA_FILE: join(folder, 'ca.pem'), AUDIT_LOG: 'file' },
+        AUDIT_LOG_PATH: join(folder, 'audit.log'),
         ...{ PLATFORM_URL: plane.url, PLATFORM_KEY: 'k', HEARTBEAT_SECONDS: '10', LOG_LEVEL: 'debug' },
       },
       { auth: auth() },
@@ -256,7 +257,14 @@ describe('a planted token', () => {
     const before = plane.heartbeats.length;
     await clock.pass(30_000);
     await until(() => plane.heartbeats.length > before, 'a heartbeat after the requests');
-    const reports = JSON.stringify([calls, entries, sidecar.log]);
+    await sidecar.sidecar.close();
+    const lines = (await readFile(join(folder, 'audit.log'), 'utf8')).trimEnd().split('\n');
+    const people = lines.map(
+      (line) => (JSON.parse(line) as { actor: { user?: { uid: string } } }).actor.user?.uid,
+    );
+    // The request and its call.
+    expect(people.filter((uid) => uid !== undefined)).toEqual(['planted-person', 'planted-person']);
+    const reports = JSON.stringify([calls, entries, sidecar.log, lines]);
     const heartbeats = JSON.stringify(plane.heartbeats);
     for (const token of planted)
       for (const part of [...token.split('.').slice(1), jti])
