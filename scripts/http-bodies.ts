@@ -111,6 +111,15 @@ const HEARTBEAT = {
       },
     ],
   },
+  auditLog: {
+    chain: 'shop-7d9f-x2/mj0abc12',
+    sequence: 412,
+    head: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    at: AT,
+    written: 412,
+    dropped: 0,
+    failures: 0,
+  },
   egress: {
     lanes: ['openai'],
     calls: 40,

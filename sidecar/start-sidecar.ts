@@ -36,6 +36,7 @@ export async function startSidecar(
   const cleanUp = async (error: unknown): Promise<never> => {
     context.stopping.abort();
     context.census.close();
+    await context.record?.recorder.close();
     await context.engine.close();
     throw error;
   };
@@ -72,11 +73,12 @@ export async function startSidecar(
       // After the requests in flight, which may still call models.
       await context.lanes?.close(input.graceMs ?? CONTROL_GRACE_MS);
       await context.otlp?.close(input.graceMs ?? CONTROL_GRACE_MS);
+      // After the last request in flight, and before the last heartbeat, which then has the head of the complete log.
+      await context.record?.recorder.close();
       await heartbeats?.close();
       context.stopping.abort();
       context.census.close();
       await control.close(CONTROL_GRACE_MS);
-      await closeRecord(context);
       await context.engine.close();
     },
   };
@@ -90,12 +92,6 @@ function noteCaller({ callers, record }: SidecarContext): NonNullable<ProxyConte
     const identity = callers.identify(request);
     if (identity !== null) entry.identity = identity;
   };
-}
-
-/** After the last request in flight, so that the log is complete. */
-async function closeRecord({ record, clock }: SidecarContext): Promise<void> {
-  record?.recorder.add({ kind: 'lifecycle', state: 'stopped', at: clock.now().getTime() });
-  await record?.recorder.close();
 }
 
 function startProxy(context: SidecarContext): Promise<ProxyServer> {

@@ -1,4 +1,5 @@
 import { confirmedStop } from './agent-stop.ts';
+import { auditLog } from './audit-log.ts';
 import { auditSummary } from './audit.ts';
 import { amount, count, cutText, score } from './common.ts';
 import { egressReport } from './egress.ts';
@@ -47,6 +48,7 @@ export const heartbeatBody = object('The state of one instance of an agent.', {
   ),
   evidence: nullable(evidenceReport),
   audit: nullable(auditSummary),
+  'auditLog?': auditLog,
   egress: nullable(egressReport),
   proof: withDefault(
     list('The proof records that the sender counts. Records of unknown rules are dropped.', sentProof, {

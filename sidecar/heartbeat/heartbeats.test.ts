@@ -1,7 +1,8 @@
-import { hostname } from 'node:os';
+import { createHash } from 'node:crypto';
+import { hostname, tmpdir } from 'node:os';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CensusReport } from '../../core/shapes/egress.ts';
@@ -524,6 +525,29 @@ test('the final heartbeat contains the latest usage and does not report the stop
     gap: { score: 100 },
     usage: { totalTokens: 7 },
     outcomes: { notEvaluated: 1 },
+  });
+});
+
+test('the final heartbeat has the head of the complete audit log', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'heartbeats-'));
+  const path = join(folder, 'audit.log');
+  await start({ env: { AUDIT_LOG: 'file', AUDIT_LOG_PATH: path } });
+  await chat();
+  await rig.sidecar.close();
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+  await rm(folder, { recursive: true });
+  const line = lines.at(-1) ?? '';
+  const { metadata } = JSON.parse(line) as { metadata: { uid: string; sequence: number } };
+  expect(line).toContain('"state":"stopped"');
+  const { auditLog } = last();
+  expect(`${auditLog?.chain}:${auditLog?.sequence}`).toBe(metadata.uid);
+  expect(auditLog).toMatchObject({
+    ...{ head: createHash('sha256').update(line).digest('hex'), sequence: metadata.sequence },
+    ...{ written: lines.length, dropped: 0, failures: 0 },
+  });
+  expect(parseHeartbeat(last(), { agentName: 'shop', at: new Date() })).toMatchObject({
+    ok: true,
+    heartbeat: { auditLog },
   });
 });
 

@@ -1,5 +1,7 @@
 import { composeHeartbeat } from '../../core/observation/compose-heartbeat.ts';
 import { egressReportOf } from '../../core/egress/report.ts';
+import { chainOf } from '../../core/record/record-event.ts';
+import type { AuditLog } from '../../core/shapes/audit-log.ts';
 import type { HeartbeatReply } from '../../core/shapes/heartbeat-reply.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
@@ -13,6 +15,7 @@ import { egressSetupOf, type SidecarContext } from '../context.ts';
 import type { PutManifest } from '../organisation/organisation.ts';
 import type { SentProofs } from '../proofs/proof-store.ts';
 import type { AppliedStop } from '../stop/stop-switch.ts';
+import type { AuditRecord } from '../record/create-recorder.ts';
 import type { Assessment } from '../report/assessor.ts';
 
 /** Milliseconds between two checks of the agent; an unreachable agent is checked more often. */
@@ -85,7 +88,8 @@ export class Heartbeats {
   }
 
   async #compose(beat: Beat): Promise<Heartbeat> {
-    const { config, clock, audit, engine, proofs, assessor, instance, startedAt, stop } = this.#context;
+    const { config, clock, audit, engine, proofs, assessor, instance, startedAt, stop, record } =
+      this.#context;
     const assessment = await (this.#isClosing
       ? assessor.assessStopping()
       : this.#shipped === null
@@ -104,6 +108,7 @@ export class Heartbeats {
     this.#shipped = shipped;
     this.#composedAtMs = clock.monotonicMs();
     const { facts, llm: _, ...reports } = assessment;
+    const auditLog = record === null ? null : auditLogOf(record);
     return composeHeartbeat({
       ...beat,
       ...reports,
@@ -123,6 +128,7 @@ export class Heartbeats {
       policyMode: config.POLICY_PROXY_MODE,
       policyState: facts.policy.state,
       sidecarVersion: VERSION,
+      ...(auditLog !== null && { auditLog }),
     });
   }
 
@@ -233,6 +239,12 @@ function stateOf(
     stop && [stop.id, stop.since],
     proofs.proofs.map((proof) => [proof.ruleId, proof.origin, proof.verifiedAt]),
   ]);
+}
+
+/** null: no line was written yet. */
+function auditLogOf({ source, writer: { head, counts } }: AuditRecord): AuditLog | null {
+  if (head === null) return null;
+  return { chain: chainOf(source), ...head, at: head.at.toISOString(), ...counts };
 }
 
 function credentialsOf({ config }: SidecarContext): Credentials {

@@ -111,9 +111,7 @@ export class RecordWriter {
 
   /** Begins to write what the buffers contain. */
   flush(): void {
-    this.#draining ??= this.#drain().finally(() => {
-      this.#draining = null;
-    });
+    if (this.#active.length > 0) this.#draining ??= this.#drain();
   }
 
   /** Writes the rest, for at most two seconds. What remains is counted as lost. */
@@ -145,13 +143,15 @@ export class RecordWriter {
       const full = this.#active;
       this.#active = this.#spare;
       this.#spare = full;
-      if (!(await this.#write(full))) return;
+      if (!(await this.#write(full))) break;
       const { lines, last } = full;
       this.counts.written += lines.length;
       if (last !== null) this.head = { ...last, at: this.#options.clock.now() };
       full.clear();
       this.onWritten(lines);
     }
+    // In the same turn as the last check: an event that is added later begins a new write.
+    this.#draining = null;
   }
 
   /** false: the writer was closed before all bytes were written. */

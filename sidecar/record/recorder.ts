@@ -41,6 +41,7 @@ export class Recorder {
   /** Open findings by property. */
   #findings = new Map<string, Issue>();
   #pending = 0;
+  #isClosed = false;
   #timer: NodeJS.Timeout | null = null;
   #isSoon = false;
 
@@ -69,17 +70,22 @@ export class Recorder {
   }
 
   add(event: RecordEvent, request: AuditEntry | null = null): void {
+    if (this.#isClosed) return;
     if (this.#waiting.length < MAX_WAITING) this.#waiting.push({ event, request });
     else this.#options.writer.lose(1);
     this.#schedule();
   }
 
-  /** Writes all events until now, also those whose identity is not known yet. */
+  /** Writes all events until now, also those whose identity is not known yet, and then the event `stopped`. */
   async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#unsubscribe();
     this.#pump(Infinity);
     if (this.#timer !== null) clearTimeout(this.#timer);
-    await this.#options.writer.close();
+    const { writer, clock } = this.#options;
+    writer.add({ kind: 'lifecycle', state: 'stopped', at: clock.now().getTime() });
+    await writer.close();
   }
 
   #schedule(): void {
