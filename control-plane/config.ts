@@ -54,6 +54,7 @@ export const CONTROL_PLANE_FIELDS = {
   KEEP_HEARTBEATS: integer({ min: 1, max: 1000, default: DEFAULT_RETENTION.heartbeats }),
   KEEP_HOURLY_DAYS: integer({ min: 1, max: 400, default: DEFAULT_RETENTION.hourlyDays }),
   KEEP_DAILY_DAYS: integer({ min: 1, max: 3660, default: DEFAULT_RETENTION.dailyDays }),
+  AUDIT_RETENTION_DAYS: integer({ min: 1, max: 3650, default: DEFAULT_RETENTION.auditDays }),
   REMOVE_AFTER_DAYS: integer({ min: 0, max: 3650, default: DEFAULT_RETENTION.removeAfterDays }),
   RATE_LIMIT_SECONDS: integer({ min: 0, max: 3600, default: 10 }),
   REMOTE_NAMESPACE: withDefault(
@@ -97,6 +98,8 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   KEEP_HEARTBEATS: 'With SQLite or PostgreSQL: number of the last heartbeats that are kept for each agent.',
   KEEP_HOURLY_DAYS: 'With SQLite or PostgreSQL: days for which the history by hour is kept.',
   KEEP_DAILY_DAYS: 'With SQLite or PostgreSQL: days for which the history by day is kept.',
+  AUDIT_RETENTION_DAYS:
+    'With SQLite or PostgreSQL: days for which audit events and the heads of audit logs are kept, also those of deleted agents.',
   REMOVE_AFTER_DAYS:
     'With SQLite or PostgreSQL: days after the last heartbeat after which a workload of the cluster is removed with its history. 0: never. Registered agents are kept until they are deleted.',
   RATE_LIMIT_SECONDS: 'Minimum time between two accepted heartbeats of one instance. 0: no limit.',
@@ -136,6 +139,7 @@ function configOf(values: ConfigOf<typeof CONTROL_PLANE_FIELDS>) {
     KEEP_HEARTBEATS: heartbeats,
     KEEP_HOURLY_DAYS: hourlyDays,
     KEEP_DAILY_DAYS: dailyDays,
+    AUDIT_RETENTION_DAYS: auditDays,
     REMOVE_AFTER_DAYS: removeAfterDays,
     TLS_CERT_FILE: certFile,
     TLS_KEY_FILE: keyFile,
@@ -155,7 +159,7 @@ function configOf(values: ConfigOf<typeof CONTROL_PLANE_FIELDS>) {
     oidc,
     /** The PostgreSQL database; null: another store. */
     database: address && { address, caFile, poolSize },
-    retention: { heartbeats, hourlyDays, dailyDays, removeAfterDays },
+    retention: { heartbeats, hourlyDays, dailyDays, removeAfterDays, auditDays },
     /**
      * The cluster whose pods authenticate with projected tokens, and whose AgentObservations are written. A null `kubeconfig`
      * means the pod's own ServiceAccount. null: no cluster.

@@ -25,6 +25,7 @@ export function dualWriteStore({ store, mirror, clock, logger }: DualWriteOption
   const reflect = reflector(clock, logger);
   return {
     history: store.history,
+    auditEvents: store.auditEvents,
     cluster: mirror,
     async start() {
       await store.start();

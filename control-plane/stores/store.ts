@@ -11,6 +11,7 @@ import type { ProofWrites } from '../../core/evidence/proof.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
 import type { Receipt, StoredGap, StoredHealth } from '../../core/shapes/stored.ts';
 import type { UsageWindow } from '../../core/shapes/usage.ts';
+import type { AuditEventStore } from './audit-events.ts';
 import type { HistoryStore } from './history.ts';
 
 /** The key of an agent: names are unique in a namespace. */
@@ -191,6 +192,8 @@ export interface Store {
   readonly stops?: StopRows;
   /** null: this store keeps no history. */
   readonly history: HistoryStore | null;
+  /** null: this store keeps no audit events. */
+  readonly auditEvents: AuditEventStore | null;
 
   heartbeat(arrival: Arrival): Promise<HeartbeatOutcome>;
   putProof(write: ProofWrite): Promise<'stored' | 'unknown-agent'>;

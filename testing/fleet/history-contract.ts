@@ -9,6 +9,7 @@ import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
 import { gradeOf } from '../../core/shapes/grade.ts';
 import type { Heartbeat } from '../../core/shapes/heartbeat.ts';
 import type { FleetPoint, HistoryPoint, HistoryStep } from '../../core/shapes/history.ts';
+import { auditEventContract } from './audit-event-contract.ts';
 import { diceOf } from '../random/dice.ts';
 import { aHeartbeat } from './heartbeat.ts';
 import { SEED } from '../random/seed.ts';
@@ -76,6 +77,7 @@ export function historyContract(name: string, open: () => Promise<HistoryHarness
     afterAll(async () => harness?.close());
 
     stopContract(() => harness);
+    auditEventContract(() => harness);
 
     const history = (): HistoryStore => harness.store.history!;
     const aKey = (namespace = 'team'): AgentKey => ({ namespace, name: `agent-${(created += 1)}` });

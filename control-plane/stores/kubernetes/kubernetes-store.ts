@@ -67,6 +67,7 @@ const CLOSE_MS = 12_000;
 export class KubernetesStore implements Store {
   /** The AgentObservation contains only the latest state. */
   readonly history = null;
+  readonly auditEvents = null;
   readonly #options: KubernetesStoreOptions;
   readonly #observations: Observations;
   readonly #heartbeats: Coalescer;

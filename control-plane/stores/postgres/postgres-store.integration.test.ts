@@ -21,6 +21,7 @@ import {
 } from '../../../testing/fleet/store-contract.ts';
 import { startTcpRelay, type TcpRelay } from '../../../testing/http/tcp-relay.ts';
 import { issueCa, issueLeaf } from '../../../webhook/certificates/issue.ts';
+import { DEFAULT_RETENTION } from '../sql/retention.ts';
 import type { SqlSession } from '../sql/sql-database.ts';
 import { SqlStore, type SqlStoreOptions } from '../sql/sql-store.ts';
 import type { Arrival, HeartbeatOutcome, Store } from '../store.ts';
@@ -536,7 +537,7 @@ const UNAVAILABLE = { status: 503, headers: { 'retry-after': '2' } };
       'loses no acknowledged heartbeat if it ends with %s and starts again',
       async (signal) => {
         const name = await newDatabase();
-        const retention = { heartbeats: 100_000, hourlyDays: 30, dailyDays: 400, removeAfterDays: 30 };
+        const retention = { ...DEFAULT_RETENTION, heartbeats: 100_000 };
         const store = await openStore(name, { rateLimitSeconds: 0, retention });
         await register(store);
         const acknowledged: number[] = [];

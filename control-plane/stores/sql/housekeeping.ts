@@ -3,6 +3,8 @@ import { describeError, type Logger } from '../../../runtime/logger.ts';
 import type { AgentKey } from '../store.ts';
 import { ageAgents } from './age-agents.ts';
 import type { agentTable } from './agent-table.ts';
+import { expireAuditEvents } from './audit-event-table.ts';
+import { expireAuditHeads } from './audit-head-table.ts';
 import { expireHistory } from './history-tables.ts';
 import type { SqlRetention } from './retention.ts';
 import type { SqlDatabase } from './sql-database.ts';
@@ -85,8 +87,17 @@ export class Housekeeping {
     }
     if (at.getTime() - this.#expiredAtMs >= EXPIRE_MS) {
       await database.transaction((session) => expireHistory(session, retention, at));
+      await this.#expireAudit(new Date(at.getTime() - retention.auditDays * DAY_MS));
       this.#expiredAtMs = at.getTime();
     }
+  }
+
+  async #expireAudit(before: Date): Promise<void> {
+    const { database } = this.#options;
+    await database.transaction((session) => expireAuditHeads(session, before));
+    let isMore = true;
+    while (isMore && !this.#stop.signal.aborted)
+      isMore = await database.transaction((session) => expireAuditEvents(session, before));
   }
 
   /** Removes silent workloads that the cluster no longer has. */

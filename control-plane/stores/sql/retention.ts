@@ -8,6 +8,8 @@ export interface SqlRetention {
   dailyDays: number;
   /** Days after which a workload without a heartbeat is removed; 0: never. */
   removeAfterDays: number;
+  /** Days of audit events and of the heads of audit logs. */
+  auditDays: number;
 }
 
 export const DEFAULT_RETENTION: SqlRetention = {
@@ -15,4 +17,5 @@ export const DEFAULT_RETENTION: SqlRetention = {
   hourlyDays: 30,
   dailyDays: 400,
   removeAfterDays: 30,
+  auditDays: 200,
 };

@@ -8,6 +8,7 @@ import type { Clock } from '../../../runtime/clock.ts';
 import { silentLogger, type Logger } from '../../../runtime/logger.ts';
 import { hasToken, registeredStatus, withOnlyToken, withToken } from '../../status/changes.ts';
 import { receive, type Received } from '../../status/receive.ts';
+import type { AuditEventStore } from '../audit-events.ts';
 import type { HistoryStore } from '../history.ts';
 import type {
   AgentKey,
@@ -29,6 +30,8 @@ import type {
 } from '../store.ts';
 import { ageAgents } from './age-agents.ts';
 import { agentTable } from './agent-table.ts';
+import { auditEventsOf } from './audit-event-table.ts';
+import { putAuditHead } from './audit-head-table.ts';
 import { ChangedAgents } from './changed-agents.ts';
 import { historyOf, recordHistory } from './history-tables.ts';
 import { Housekeeping } from './housekeeping.ts';
@@ -52,6 +55,7 @@ export interface SqlStoreOptions {
 /** A store in a database. Several processes may share the database: each change locks the row of its agent first. */
 export class SqlStore implements Store {
   readonly history: HistoryStore;
+  readonly auditEvents: AuditEventStore;
   readonly stops: StopRows;
   readonly #database: SqlDatabase;
   readonly #agents: ReturnType<typeof agentTable>;
@@ -65,6 +69,7 @@ export class SqlStore implements Store {
     const { clock, retention = DEFAULT_RETENTION, logger = silentLogger, isGone = null } = options;
     const database = logFailures(options.database, { clock, logger });
     this.history = historyOf(database);
+    this.auditEvents = auditEventsOf(database);
     this.stops = stopRows(database);
     this.#database = database;
     this.#agents = agentTable(database.forUpdate);
@@ -204,7 +209,8 @@ export class SqlStore implements Store {
 
   async #accept(session: SqlSession, { known, arrival, received }: Acceptance): Promise<AgentRecord> {
     const { status, isNewName } = received;
-    const { at } = arrival;
+    const { at, heartbeat } = arrival;
+    const log = heartbeat.auditLog;
     const record = { ...(known ?? newAgent(arrival, 'sidecar')), status };
     const change = { key: record, before: known?.status, after: status, at };
     const point = pointOf(change.before, status, at);
@@ -215,6 +221,7 @@ export class SqlStore implements Store {
       reportTable.put(session, arrival, change),
       heartbeatTable.add(session, arrival, { point, keep: this.#keepHeartbeats }),
       recordHistory(session, { ...change, point }),
+      log === undefined ? null : putAuditHead(session, arrival, { log, at }),
     ]);
     return record;
   }

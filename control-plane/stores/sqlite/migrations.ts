@@ -1,4 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { AUDIT_EVENT_TABLES } from '../sql/audit-event-table.ts';
+import { AUDIT_HEAD_TABLE } from '../sql/audit-head-table.ts';
 import { definitionsFor } from '../sql/dialect.ts';
 import { HISTORY_TABLES } from '../sql/history-tables.ts';
 import { STOP_TABLE } from '../sql/stop-table.ts';
@@ -107,6 +109,7 @@ const MIGRATIONS: readonly string[] = [
   -- Who made the request, as JSON; null: not known.
   ALTER TABLE admin_actions ADD COLUMN actor TEXT;
   `,
+  definitionsFor('sqlite', AUDIT_EVENT_TABLES + AUDIT_HEAD_TABLE),
 ];
 
 /** The schema version of this build. */
