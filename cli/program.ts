@@ -29,6 +29,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     gap: async () => (await import('./commands/gap.ts')).addGap,
     health: async () => (await import('./commands/health.ts')).addHealth,
     evaluate: async () => (await import('./commands/evaluate.ts')).addEvaluate,
+    evidence: async () => (await import('./commands/evidence.ts')).addEvidence,
   },
   'Stop a running agent:': {
     stop: async () => (await import('./commands/stop.ts')).addStop,

@@ -63,13 +63,12 @@ export function signStatement(statement: EvidenceStatement, key: KeyObject): Sig
   const body = Buffer.from(JSON.stringify(statement));
   const payload = body.toString('base64');
   const sig = sign(digestOf(key), preAuthentication(body), key).toString('base64');
-  const publicKey = createPublicKey(key);
-  const hash = (form: 'hex' | 'base64') => createHash('sha256').update(derOf(publicKey)).digest(form);
+  const keyid = keyidOf(createPublicKey(key));
   return {
-    dsse: { payload, payloadType: PAYLOAD_TYPE, signatures: [{ keyid: hash('hex'), sig }] },
+    dsse: { payload, payloadType: PAYLOAD_TYPE, signatures: [{ keyid, sig }] },
     sigstore: {
       mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json',
-      verificationMaterial: { publicKey: { hint: hash('base64') } },
+      verificationMaterial: { publicKey: { hint: Buffer.from(keyid, 'hex').toString('base64') } },
       dsseEnvelope: { payload, payloadType: PAYLOAD_TYPE, signatures: [{ sig }] },
     },
   };
@@ -81,7 +80,11 @@ export function isSigned({ payload, signatures }: Envelope, key: KeyObject): boo
   return signatures.some(({ sig }) => verify(digestOf(key), signed, key, Buffer.from(sig, 'base64')));
 }
 
-const derOf = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
+/** SHA-256 of a public key, in hex. */
+export const keyidOf = (key: KeyObject): string =>
+  createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('hex');
 
 /** Ed25519 hashes the message itself. */
 const digestOf = ({ asymmetricKeyType }: KeyObject): 'sha256' | null =>

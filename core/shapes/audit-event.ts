@@ -39,6 +39,12 @@ export const auditEvent = object('One line of the audit log: an event of OCSF 1.
     sequence: id('Increases by one with each event of a chain.'),
     'correlation_uid?': name('Id of the request.'),
   }),
+  'comment?': name('The reason of a stop.'),
+  'count?': id('Number of lost events.'),
+  'finding_info?': object('The issue of a finding.', {
+    title: name('Its description.'),
+    uid: name('Namespace, agent and property, with slashes.'),
+  }),
   'status_detail?': name('The first reason of a denial.'),
   'resources?': list(
     'The tools of a call.',
@@ -48,6 +54,12 @@ export const auditEvent = object('One line of the audit log: an event of OCSF 1.
   unmapped: object('Members of the product.', {
     platform: object('Members of the product.', {
       kind: oneOf('What the event is about.', EVENT_KINDS),
+      'facts?': object('What the sidecar saw.', {
+        'guardrails?': list('The guardrails that ran.', name('Type of a guardrail.'), {
+          max: 1_000,
+          cut: true,
+        }),
+      }),
       'outcome?': oneOf('Result of the policy.', OUTCOMES),
       'identitySource?': oneOf('Where the person comes from.', IDENTITY_SOURCES),
       'manifestDigest?': name('Digest of the manifest in force.'),
