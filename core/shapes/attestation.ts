@@ -1,17 +1,15 @@
+import { lineDigest as sha256 } from './audit-event.ts';
+import { chainHeads } from './chain-head.ts';
 import { sequence } from './common.ts';
 import { isoTime, matching, nullable, oneOf, text } from './field.ts';
 import { list, map, object, type TypeOf } from './object.ts';
 
-const MAX_LIST = 100_000;
 const BASE64 = { pattern: /^[A-Za-z0-9+/]+={0,2}$/, wanted: 'base64' };
 
 export const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
 /** The predicate of a bundle of evidence. Verifiers compare it as a text. */
 export const EVIDENCE_TYPE = 'urn:agent-compliance:evidence:v1';
-
-const sha256 = (about: string) =>
-  matching(about, { pattern: /^[0-9a-f]{64}$/, wanted: '64 hexadecimal digits' });
 
 /** A DSSE envelope. */
 export const envelope = object('A signed payload.', {
@@ -36,11 +34,6 @@ const range = object('UTC range.', {
   to: isoTime('End, exclusive.'),
 });
 const agent = object('The agent.', { name: text('Its name.'), namespace: nullable(text('null: unknown.')) });
-const head = object('The end of an audit log as it had left the pod.', {
-  chain: text('Id of the chain.'),
-  sequence: sequence('`metadata.sequence` of the line.'),
-  head: sha256('SHA-256 of the line.'),
-});
 
 /** The in-toto statement of a bundle. */
 export const evidenceStatement = object('A statement about files.', {
@@ -59,7 +52,7 @@ export const evidenceStatement = object('A statement about files.', {
     range,
     generatedAt: isoTime('When the bundle was made.'),
     manifestSha256: nullable(sha256('SHA-256 of the manifest; null: the bundle has none.')),
-    heads: list('The heads of the audit log.', head, { max: MAX_LIST }),
+    heads: chainHeads,
     counts: map(
       'Number of controls by framework and state.',
       map('By state.', sequence('Number.'), { max: 20 }),
@@ -76,7 +69,7 @@ export const verifiedEvidence = object('A bundle of evidence.', {
   agent,
   range,
   auditLog: object('The audit log in the range.', {
-    heads: list('The heads of the audit log.', head, { max: MAX_LIST }),
+    heads: chainHeads,
     files: list(
       'The files that were read.',
       object('One file.', { name: text('Its name.'), sha256: sha256('SHA-256 of the file.') }),

@@ -39,10 +39,10 @@ export const auditEvent = object('One line of the audit log: an event of OCSF 1.
     sequence: id('Increases by one with each event of a chain.'),
     'correlation_uid?': name('Id of the request.'),
   }),
-  'comment?': name('The reason of a stop.'),
+  'comment?': text('The reason of a stop.', { cut: 2_048 }),
   'count?': id('Number of lost events.'),
   'finding_info?': object('The issue of a finding.', {
-    title: name('Its description.'),
+    title: text('Its description.', { cut: 2_048 }),
     uid: name('Namespace, agent and property, with slashes.'),
   }),
   'status_detail?': name('The first reason of a denial.'),
