@@ -16,8 +16,6 @@ export const addEvidence: AddCommand = (program, context, finish) => {
     .description(
       'Writes what is known about an agent in a range of days as JSON and as a page for people, signed with --key. The data comes from a control plane, or from a sidecar and log files.',
     )
-    // Options after the name of the subcommand are those of the subcommand.
-    .enablePositionalOptions()
     .argument('[agent]', 'name of the agent')
     .option('-n, --namespace <namespace>', 'namespace of the agent; default: the only one with this name')
     .addOption(new Option('--from <day>', 'first UTC day, such as 2026-11-01; required').argParser(day))
@@ -60,11 +58,19 @@ export const addEvidence: AddCommand = (program, context, finish) => {
       jsonOption('{verified, agent, range, keyid, problems[], files[]{name, verified}, log, notIncluded[]}'),
     )
     .addOption(formatOption())
-    .helpOption('-h, --help', 'show help')
     .addHelpText('after', VERIFY_HELP)
-    .action(async (directory: string, flags: VerifyFlags) =>
-      finish(await verifyEvidence(directory, flags, context)),
-    );
+    .action(async (directory: string, flags: VerifyFlags) => {
+      // The command above reads the options that both have, also after the name of the subcommand.
+      const { log, json, format } = command.opts<Flags>();
+      const isJson = json === true || format === 'json';
+      finish(
+        await verifyEvidence(
+          directory,
+          { ...flags, ...(log !== undefined && { log }), ...(isJson && { json: true }) },
+          context,
+        ),
+      );
+    });
 };
 
 const HELP = `

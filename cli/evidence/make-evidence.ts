@@ -25,7 +25,7 @@ import { load } from '../load.ts';
 import { makeDirectory } from '../make-directory.ts';
 import { defaultManifest } from '../manifest-argument.ts';
 import type { FormatFlags } from '../output-options.ts';
-import { printable, refusal, reported as renderReport, type Rendered } from '../rendered.ts';
+import { printable, printableLines, refusal, reported as renderReport, type Rendered } from '../rendered.ts';
 import { reportedByControlPlane } from './control-plane.ts';
 import { readLogs, sha256 } from './read-log.ts';
 import { keyidOf, PASSPHRASE_VARIABLE, signingKey, signStatement } from './sign.ts';
@@ -61,7 +61,7 @@ type Read = Pick<BundleInputs, 'manifest' | 'notIncluded'>;
 /** `platform evidence`. Everything is read before the first file is written. */
 export async function makeEvidence(flags: EvidenceFlags, context: CliContext): Promise<Rendered> {
   const { agent, namespace = null, from, to, key: keyFile } = flags;
-  const fail = (reason: string) => refusal(printable(reason), flags.json);
+  const fail = (reason: string) => refusal(printableLines(reason), flags.json);
   const directory = resolve(context.cwd, flags.out);
   for (const name of Object.values(FILES))
     if (await exists(join(directory, name)))

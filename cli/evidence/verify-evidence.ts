@@ -17,7 +17,7 @@ import { notFound, type Found } from '../admin-key.ts';
 import type { CliContext } from '../context.ts';
 import { readCauseOf } from '../file-failure.ts';
 import type { FormatFlags } from '../output-options.ts';
-import { printable, refusal, reported, type Rendered } from '../rendered.ts';
+import { printable, printableLines, refusal, reported, type Rendered } from '../rendered.ts';
 import { FILES } from './make-evidence.ts';
 import { readLogs, sha256 } from './read-log.ts';
 import { isSigned, keyidOf, verificationKey } from './sign.ts';
@@ -46,7 +46,7 @@ export async function verifyEvidence(
   flags: VerifyFlags,
   context: CliContext,
 ): Promise<Rendered> {
-  const fail = (reason: string) => refusal(printable(reason), flags.json);
+  const fail = (reason: string) => refusal(printableLines(reason), flags.json);
   const root = resolve(context.cwd, directory);
   const pem = await contentOf(resolve(context.cwd, flags.pub), flags.pub);
   if (!pem.ok) return fail(pem.reason);
