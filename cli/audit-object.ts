@@ -4,7 +4,7 @@ import type { Manifest } from '../core/manifest/manifest.ts';
 
 /** Result of `platform audit --json`; the proved score only if evidence was requested. */
 export function auditObject(manifest: Manifest, result: AuditResult): Record<string, unknown> {
-  const { declared, proved, results, suppressions, pendingProofs, uncountedProofs } = result;
+  const { declared, proved, results, suppressions, pendingProofs, uncountedProofs, staleProofs } = result;
   const passedRules = results.filter(({ passed }) => passed).length;
   return {
     overallScore: declared.score,
@@ -17,6 +17,7 @@ export function auditObject(manifest: Manifest, result: AuditResult): Record<str
           pendingProofCount: pendingProofs.length,
           countedProofs: results.flatMap(countedOf),
           uncountedProofs,
+          staleProofs,
         }),
     passedRules,
     totalRules: results.length,

@@ -23,6 +23,7 @@ export function auditText(result: AuditResult, { fixes, sidecar, compliant }: De
     ...result.packs.map((pack) => packText(pack, result, paint)),
     pendingText(result, sidecar, paint),
     uncountedText(result, paint),
+    staleText(result, paint),
     suppressionText(result.suppressions, paint),
     listText('declared, not checked', result.declaredNotChecked, paint),
     listText(
@@ -100,6 +101,13 @@ function uncountedText({ uncountedProofs }: AuditResult, paint: Paint): string {
   return listText('local proofs, not counted', uncountedProofs, paint) + hint;
 }
 
+function staleText({ staleProofs }: AuditResult, paint: Paint): string {
+  if (staleProofs.length === 0) return '';
+  const hint =
+    '  the manifest, the model, the prompt file or the lock has changed since the test: test again\n';
+  return listText('stale proofs, not counted', staleProofs, paint) + hint;
+}
+
 /** How to submit a proof: to the sidecar, or to the control plane if only its proofs count. */
 function pendingText(result: AuditResult, sidecar: string | null, paint: Paint): string {
   const { agentName, pendingProofs, proofWrites } = result;
@@ -122,6 +130,7 @@ const STATE_TEXT: Readonly<Record<SuppressionState, string>> = {
   unreadable: 'expires is a reference, the rule applies',
   outside: 'its pack is not audited',
   unknown: 'unknown rule',
+  unused: 'suppressed without need, the manifest satisfies the rule',
 };
 
 function suppressionText(suppressions: readonly EvaluatedSuppression[], paint: Paint): string {

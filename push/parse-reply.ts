@@ -2,7 +2,8 @@ import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import { present } from '../core/untrusted/present.ts';
 import type { HeartbeatReply } from '../core/shapes/heartbeat-reply.ts';
 import { PROOF_ORIGINS } from '../core/shapes/values.ts';
-import type { ProofRecord } from '../core/shapes/proof.ts';
+import { parseWith } from '../core/shapes/field.ts';
+import { testedMembers, type ProofRecord } from '../core/shapes/proof.ts';
 
 /** There are 27 rules; a far longer list is not a valid proof list. */
 const MAX_PROOFS = 200;
@@ -37,9 +38,12 @@ function parseProof(value: unknown): ProofRecord | null {
   const { ruleId, verifiedBy, method, verifiedAt, expiresAt, origin } = value as Unread;
   if (!isText(ruleId) || !isText(verifiedBy) || !isText(method) || !isTime(verifiedAt)) return null;
   if (expiresAt !== undefined && !isTime(expiresAt)) return null;
+  const tested = parseWith(testedMembers, value);
+  // Without its `boundTo` the record would count for other versions than the tested one.
+  if (!tested.ok) return null;
   // An older control plane does not send origins.
   const known = PROOF_ORIGINS.find((each) => each === origin);
-  return present({ ruleId, origin: known, verifiedBy, method, verifiedAt, expiresAt });
+  return present({ ruleId, origin: known, verifiedBy, method, verifiedAt, expiresAt, ...tested.value });
 }
 
 type Unread = Record<keyof ProofRecord, unknown>;

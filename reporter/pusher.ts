@@ -29,7 +29,7 @@ export type Pusher = ReturnType<typeof createPusher>;
 export function createPusher(context: PusherContext) {
   let sender: HeartbeatSender | null = null;
   let lastStatus: HealthStatus | null = null;
-  const proofs = new ReceivedProofs();
+  const proofs = new ReceivedProofs(context.manifest.spec.model.id);
   return {
     /** Idempotent. */
     start: (): void => {

@@ -18,14 +18,14 @@ describe('the proofs in a reply of the control plane', () => {
     ['no list', {}, false, 2],
     ['no list, but another member', { intervalSeconds: 60 }, false, 2],
   ])('with %s', (_what, reply, isChanged, revision) => {
-    const proofs = new ReceivedProofs();
+    const proofs = new ReceivedProofs('gpt-4o');
     expect(proofs.note({ proof: [proof('MEM-01')], proofRevision: 2 })).toBe(true);
     expect(proofs.note(reply)).toBe(isChanged);
     expect(proofs.received).toEqual({ revision, proofs: reply.proof ?? [proof('MEM-01')] });
   });
 
   test('count if they are not local, and are all sent back', () => {
-    const proofs = new ReceivedProofs();
+    const proofs = new ReceivedProofs('gpt-4o');
     expect([proofs.received.revision, proofs.received.proofs, proofs.counted]).toEqual([0, [], []]);
     const all = [proof('EVAL-01', 'local'), proof('MEM-01', 'control-plane'), proof('OBS-03')];
     proofs.note({ proof: all, proofRevision: 1 });

@@ -324,6 +324,7 @@ describe('platform audit --url', () => {
         'pendingProofCount',
         'countedProofs',
         'uncountedProofs',
+        'staleProofs',
         'provedGrade',
         'provedScore',
         'suppressions',

@@ -1,11 +1,12 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { audit, type AuditResult } from '../../core/audit/audit.ts';
+import { audit, type AuditResult, type RuleResult } from '../../core/audit/audit.ts';
 import { fixesOf } from '../../core/audit/fixes.ts';
 import { PACKS, type Pack } from '../../core/shapes/values.ts';
 import { auditObject } from '../audit-object.ts';
 import { auditText } from '../audit-text.ts';
 import { parsePath, positionsIn } from '../../core/manifest/position.ts';
 import type { AddCommand, CliContext } from '../context.ts';
+import type { EvaluatedSuppression } from '../../core/shapes/audit.ts';
 import type { Finding, FindingsReport } from '../findings/finding.ts';
 import { FINDING_FORMATS } from '../findings/formats.ts';
 import { invalidManifest, load } from '../load.ts';
@@ -77,7 +78,7 @@ export const addAudit: AddCommand = (program, context, finish) => {
     .option('--namespace-label <key=value>', 'label of the namespace, for --policy; repeatable', collectLabel)
     .addOption(
       jsonOption(
-        '{compliant {status, reason, message}, overallScore, grade, passedRules, totalRules, violations[], fixes[]{ruleIds, path, recommendation, score, grade}, suppressions[]}; with --url also provedScore, provedGrade, pendingProofCount, countedProofs[]{ruleId, origin}, uncountedProofs[]; with --policy also organisation{allowed, findings[]{policy, rule, severity, action, path, message}, notJudged[]{policy, rule, reason}}',
+        '{compliant {status, reason, message}, overallScore, grade, passedRules, totalRules, violations[], fixes[]{ruleIds, path, recommendation, score, grade}, suppressions[]}; with --url also provedScore, provedGrade, pendingProofCount, countedProofs[]{ruleId, origin}, uncountedProofs[], staleProofs[]; with --policy also organisation{allowed, findings[]{policy, rule, severity, action, path, message}, notJudged[]{policy, rule, reason}}',
       ),
     )
     .addOption(formatOption(FINDINGS))
@@ -167,7 +168,7 @@ function belowText(result: AuditResult, { failBelow }: AuditFlags): string {
 
 /** The violations at their positions in the manifest. */
 function findingsOf(
-  { declared, proved, results }: AuditResult,
+  { declared, proved, results, suppressions }: AuditResult,
   { file, text }: { file: string; text: string },
 ): FindingsReport {
   const positionOf = positionsIn(text);
@@ -178,13 +179,28 @@ function findingsOf(
     file,
     summary: scores.join(', '),
     passed: results.flatMap(({ passed, rule }) => (passed ? [rule.id] : [])),
-    findings: results.flatMap((each): Finding[] => {
-      if (each.passed) return [];
-      const { id, severity, message, recommendation, references } = each.rule;
-      const position = positionOf(parsePath(each.path));
-      return [
-        { code: id, severity, title: message, message, help: recommendation, references, file, ...position },
-      ];
-    }),
+    findings: [...results.flatMap(violation), ...suppressions.flatMap(unused)],
   };
+
+  function violation(each: RuleResult): Finding[] {
+    if (each.passed) return [];
+    const { id, severity, message, recommendation, references } = each.rule;
+    const position = positionOf(parsePath(each.path));
+    return [
+      { code: id, severity, title: message, message, help: recommendation, references, file, ...position },
+    ];
+  }
+
+  function unused({ rule, state }: EvaluatedSuppression, index: number): Finding[] {
+    if (state !== 'unused') return [];
+    const finding = {
+      code: 'suppression.unused',
+      item: rule,
+      severity: 'low' as const,
+      title: 'A suppression is not needed.',
+      message: `The suppression of ${rule} is not needed: the manifest satisfies the rule.`,
+      help: 'Remove the suppression.',
+    };
+    return [{ ...finding, file, ...positionOf(['spec', 'compliance', 'suppressions', index]) }];
+  }
 }

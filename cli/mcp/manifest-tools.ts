@@ -67,6 +67,7 @@ const auditReport = z.object({
   pendingProofCount: number.optional(),
   countedProofs: z.array(z.object({ ruleId: text, origin: text.nullable() })).optional(),
   uncountedProofs: z.array(text).optional(),
+  staleProofs: z.array(text).optional(),
   ...each(number, 'passedRules', 'totalRules'),
   violations: z.array(
     z.object({

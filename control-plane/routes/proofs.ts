@@ -3,6 +3,8 @@ import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import type { ProofRecord } from '../../core/shapes/proof.ts';
 import { listOf, ref } from '../../core/untrusted/json-schema.ts';
 import { withExpiry } from '../../core/evidence/proof-expiry.ts';
+import { inForceOf } from '../../core/observation/proofs.ts';
+import { judgedProof } from '../../core/evidence/stale-proofs.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/evidence/parse-proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
@@ -19,7 +21,8 @@ const RULE_PATH = '/api/v1/agents/:name/proof/rule/:ruleId';
 
 /** The rows without their handlers. */
 const LIST = {
-  summary: 'All proof records. `origin` is `control-plane` or `local`. Expired records have `expired: true`.',
+  summary:
+    'All proof records. `origin` is `control-plane` or `local`. Expired records have `expired: true`, stale records `state: stale`.',
   operation: {
     id: 'listProofs',
     query: AGENT_QUERY,
@@ -35,7 +38,7 @@ const SUBMIT = {
   path: RULE_PATH,
   access: 'prove',
   summary:
-    'Body `{verifiedBy, method, expiresAt?}`. 201 with the record of origin `control-plane`; `verifiedBy` is what the caller states, `actor` is the caller as the control plane verified it. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
+    'Body `{verifiedBy, method, expiresAt?, source?, boundTo?}`. 201 with the record of origin `control-plane`; `verifiedBy` is what the caller states, `actor` is the caller as the control plane verified it. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
   operation: {
     id: 'submitProof',
     query: AGENT_QUERY,
@@ -79,7 +82,7 @@ export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   }
 
   async function submitProof(request: Request, response: Response): Promise<void> {
-    const { namespace, name } = await findAgent(request, response, context);
+    const { namespace, name, status } = await findAgent(request, response, context);
     await requireRight(response, context, { right: 'prove', namespace });
     const ruleId = ruleOf(request);
     const at = clock.now();
@@ -92,7 +95,7 @@ export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
     const outcome = await store.putProof({ namespace, name, record, at });
     if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
     logger.info('proof stored', { agent: name, namespace, ruleId, actor: actorText(actor) });
-    response.status(201).json(record);
+    response.status(201).json(judgedProof(record, inForceOf(status, record)));
   }
 
   async function removeProof(request: Request, response: Response): Promise<void> {

@@ -109,6 +109,7 @@ describe('suppression', () => {
     ['is active until its time', { expires: '2026-03-01T13:00:00+00:30' }, 'active', 26],
     ['has expired at exactly its time', { expires: '2026-03-01T12:00:00Z' }, 'expired', 27],
     ['with an unreadable expires has no effect', { expires: '$env:END' }, 'unreadable', 27],
+    ['of a rule that the manifest satisfies is unused', { rule: 'OBS-02' }, 'unused', 26],
     ['of an unknown rule has no effect', { rule: 'OBS-99' }, 'unknown', 27],
   ])('%s', (_name, suppression, state, counted) => {
     const { suppressions, results } = suppressed(suppression);

@@ -2,13 +2,13 @@ import { declaredNotChecked } from './declared-not-checked.ts';
 import { type Grade, type ProofOrigin, PACKS, type Pack } from '../shapes/values.ts';
 import { gradeOf } from '../shapes/grade.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { hasExpired } from '../evidence/proof-expiry.ts';
+import { hasExpired, isValid } from '../evidence/proof-expiry.ts';
 import { isTrusted } from '../evidence/counted-proofs.ts';
 import type { ProofWrites } from '../evidence/proof.ts';
 import { earnedTier, type Evidence } from './earned.ts';
 import { weightOf, type Rule, type Tier } from './rule.ts';
 import { RULES } from './rules.ts';
-import { judgeSuppressions } from './suppressions.ts';
+import { excludesRule, judgeSuppressions } from './suppressions.ts';
 import type { EvaluatedSuppression } from '../shapes/audit.ts';
 
 export interface Score {
@@ -40,6 +40,8 @@ export interface AuditResult {
   proofWrites: ProofWrites | null;
   /** Ids of the rules with an unexpired local proof that does not count. */
   uncountedProofs: string[];
+  /** Ids of the rules with an unexpired proof that does not count because a tested value has changed. */
+  staleProofs: string[];
   /** Manifest paths that are declared but not checked. */
   declaredNotChecked: string[];
 }
@@ -59,7 +61,7 @@ export function audit(manifest: Manifest, options: AuditOptions): AuditResult {
   const audited = RULES.filter(({ pack }) => packs.includes(pack));
   const suppressions = judgeSuppressions(manifest, audited, at);
   const isSuppressed = ({ id }: Rule): boolean =>
-    suppressions.some(({ rule, state }) => rule === id && state === 'active');
+    suppressions.some(({ rule, state }) => rule === id && excludesRule(state));
   const counted = audited.filter((rule) => !isSuppressed(rule));
   const results = counted.map((rule): RuleResult => {
     const path = rule.violatedAt(manifest);
@@ -88,13 +90,19 @@ export function audit(manifest: Manifest, options: AuditOptions): AuditResult {
     ),
     proofWrites: evidence?.trust.writes ?? null,
     uncountedProofs: evidence === null ? [] : uncounted(evidence, at),
+    staleProofs: evidence === null ? [] : stale(evidence, at),
     declaredNotChecked: declaredNotChecked(manifest),
   };
 }
 
 function uncounted({ proofs, trust }: Evidence, at: Date): string[] {
-  const untrusted = proofs.filter((proof) => !isTrusted(proof, trust) && !hasExpired(proof, at));
+  const untrusted = proofs.filter((proof) => !isTrusted(proof, trust) && isValid(proof, at));
   return untrusted.map(({ ruleId }) => ruleId);
+}
+
+function stale({ proofs }: Evidence, at: Date): string[] {
+  const unexpired = proofs.filter((proof) => proof.state === 'stale' && !hasExpired(proof, at));
+  return unexpired.map(({ ruleId }) => ruleId);
 }
 
 function packsOf(manifest: Manifest, chosen: readonly Pack[]): Pack[] {

@@ -1,8 +1,9 @@
 import { PACKS } from '../shapes/values.ts';
-import { hasExpired } from '../evidence/proof-expiry.ts';
+import { isValid } from '../evidence/proof-expiry.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { provedBy } from './earned.ts';
 import { weightOf, type Rule } from './rule.ts';
+import { excludesRule } from './suppressions.ts';
 import { RULES } from './rules.ts';
 import type { AuditSummary } from '../shapes/audit.ts';
 
@@ -18,9 +19,9 @@ export function withProvableScore(
   proofs: readonly ProofRecord[],
   at: Date,
 ): AuditSummary {
-  const proved = proofs.filter((proof) => proof.origin === 'control-plane' && !hasExpired(proof, at));
+  const proved = proofs.filter((proof) => proof.origin === 'control-plane' && isValid(proof, at));
   const isSuppressed = ({ id }: Rule): boolean =>
-    audit.suppressions.some(({ rule, state }) => rule === id && state === 'active');
+    audit.suppressions.some(({ rule, state }) => rule === id && excludesRule(state));
   const canBeProved = (rule: Rule): boolean =>
     !audit.failed.includes(rule.id) &&
     (SEEN.includes(rule.evidence.kind) || proved.some(({ ruleId }) => provedBy(rule).includes(ruleId)));

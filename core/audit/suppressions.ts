@@ -5,7 +5,9 @@ import { present } from '../untrusted/present.ts';
 import type { Rule } from './rule.ts';
 import { isRuleId } from './rules.ts';
 
-/** The effect of a suppression on this audit. */
+/** Whether a suppression of this state excludes its rule from the scores. */
+export const excludesRule = (state: SuppressionState): boolean => state === 'active' || state === 'unused';
+
 /** All suppressions of the manifest, in its order, each with its effect on an audit of `audited` at `at`. */
 export function judgeSuppressions(
   manifest: Manifest,
@@ -14,21 +16,21 @@ export function judgeSuppressions(
 ): EvaluatedSuppression[] {
   return (manifest.spec.compliance?.suppressions ?? []).map(({ rule, reason, approvedBy, expires }) => ({
     ...present({ rule, reason, approvedBy, expires }),
-    state: stateOf({ rule, expires }, audited, at),
+    state: stateOf({ rule, expires }, { manifest, audited, at }),
   }));
 }
 
 function stateOf(
   { rule, expires }: { rule: string; expires: string | undefined },
-  audited: readonly Rule[],
-  at: Date,
+  { manifest, audited, at }: { manifest: Manifest; audited: readonly Rule[]; at: Date },
 ): SuppressionState {
   if (!isRuleId(rule)) return 'unknown';
-  if (!audited.some(({ id }) => id === rule)) return 'outside';
-  if (expires === undefined) return 'active';
-  const end = endOf(expires);
+  const found = audited.find(({ id }) => id === rule);
+  if (found === undefined) return 'outside';
+  const end = expires === undefined ? Infinity : endOf(expires);
   if (Number.isNaN(end)) return 'unreadable';
-  return end <= at.getTime() ? 'expired' : 'active';
+  if (end <= at.getTime()) return 'expired';
+  return found.violatedAt(manifest) === null ? 'unused' : 'active';
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -1,4 +1,4 @@
-import { hasExpired } from './proof-expiry.ts';
+import { isValid } from './proof-expiry.ts';
 import type { ProofWrites } from './proof.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 
@@ -18,9 +18,9 @@ export function isTrusted(
   return origin !== 'local' || writes === 'local' || acceptLocal === true;
 }
 
-/** The unexpired records that count, records of the control plane first. */
+/** The valid records that count, records of the control plane first. */
 export function countedProofs(proofs: readonly ProofRecord[], trust: ProofTrust, at: Date): ProofRecord[] {
-  const counted = proofs.filter((proof) => isTrusted(proof, trust) && !hasExpired(proof, at));
+  const counted = proofs.filter((proof) => isTrusted(proof, trust) && isValid(proof, at));
   return counted.sort((a, b) => rankOf(a) - rankOf(b));
 }
 

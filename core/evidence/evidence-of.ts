@@ -1,7 +1,7 @@
 import { unusedLaneOf } from '../egress/lane-use.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { hasExpired } from './proof-expiry.ts';
+import { isValid } from './proof-expiry.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { cut } from '../untrusted/fields.ts';
 import { EVIDENCE_TIERS } from '../shapes/values.ts';
@@ -105,9 +105,9 @@ function lastOf(keys: readonly string[] = [], { seen, at }: EvidenceInput): stri
   return isRecent(last, at) ? new Date(last).toISOString() : null;
 }
 
-/** The unexpired proof of the item; a control-plane proof is preferred to a local proof. */
+/** The valid proof of the item; a control-plane proof is preferred to a local proof. */
 function proofOf({ rules = [] }: DeclaredItem, { proofs, at }: EvidenceInput): ProofRecord | undefined {
-  const counted = proofs.filter((proof) => rules.includes(proof.ruleId) && !hasExpired(proof, at));
+  const counted = proofs.filter((proof) => rules.includes(proof.ruleId) && isValid(proof, at));
   return counted.find(({ origin }) => origin !== 'local') ?? counted[0];
 }
 

@@ -17,7 +17,7 @@ export const NO_PROOFS: ProofSet = { revision: 0, proofs: [], tombstones: [] };
 
 /** The set with this record in place of the rule's previous record. */
 export function putProof(set: ProofSet, record: ProofRecord): ProofSet {
-  const { expired: _, ...stored } = record;
+  const { expired: _, state: _state, ...stored } = record;
   return {
     revision: set.revision + 1,
     proofs: sortByRule([...set.proofs.filter((proof) => proof.ruleId !== record.ruleId), stored]),

@@ -1,4 +1,4 @@
-import { hasExpired } from '../evidence/proof-expiry.ts';
+import { isValid } from '../evidence/proof-expiry.ts';
 import { gapRules } from './finding.ts';
 
 /** The only gap property that a proof of the agent removes, and the rule of that proof. */
@@ -48,7 +48,7 @@ export const MANIFEST_RULES = gapRules({
     find: ({ manifest, facts }) => {
       const datasets = manifest.spec.evaluation?.datasets ?? [];
       const proved = facts.proofs.some(
-        (proof) => proof.ruleId === EVALUATED_PROOF && !hasExpired(proof, facts.at),
+        (proof) => proof.ruleId === EVALUATED_PROOF && isValid(proof, facts.at),
       );
       if (datasets.length === 0 || proved) return null;
       return {

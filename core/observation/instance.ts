@@ -4,12 +4,13 @@ import { isVerified } from '../gap/gap.ts';
 import { EVALUATED, EVALUATED_PROOF } from '../gap/manifest-rules.ts';
 import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
-import { hasExpired } from '../evidence/proof-expiry.ts';
+import { isValid } from '../evidence/proof-expiry.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import { dayOf } from '../usage/day-totals.ts';
 import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus } from '../shapes/instance.ts';
 import { isLive, phaseOf } from './phase.ts';
+import { staleRules } from './proofs.ts';
 import { stateOfInstance } from './reported-state.ts';
 
 /** Sender of a heartbeat according to its verified credential, never according to the body. */
@@ -78,6 +79,7 @@ export function instanceOf(
     ...stateOfInstance(heartbeat),
     nothingDeclared: isNothingDeclared(heartbeat, { at, proofs }) || undefined,
     reporterInvalid: issues.some(({ property }) => property === REPORTER_INVALID) || undefined,
+    staleProofs: staleProofsOf(heartbeat),
     agentReachable: agentReachable(heartbeat),
     modelStatus: modelCheck(heartbeat)?.status,
     policyState: heartbeat.policyState,
@@ -85,6 +87,11 @@ export function instanceOf(
     stop: stopOf(heartbeat),
     deniedInWindow: Math.max(0, (heartbeat.outcomes?.deny ?? 0) - (before?.outcomes?.deny ?? 0)),
   });
+}
+
+function staleProofsOf({ proof }: Heartbeat): string[] | undefined {
+  const stale = staleRules(proof);
+  return stale.length === 0 ? undefined : stale;
 }
 
 /** Without the counter, which changes. */
@@ -95,7 +102,7 @@ function stopOf({ stop }: Heartbeat): InstanceStatus['stop'] {
 /** Whether requests use tools, and the manifest has nothing to compare them with. An agent can add local proofs itself. */
 function isNothingDeclared({ evidence, gap }: Heartbeat, { at, proofs }: Receipt): boolean {
   const declared = evidence?.items.some(({ kind }) => kind === 'tool' || kind === 'guardrail') ?? true;
-  const proved = proofs.some((proof) => proof.origin === 'control-plane' && !hasExpired(proof, at));
+  const proved = proofs.some((proof) => proof.origin === 'control-plane' && isValid(proof, at));
   if (declared || proved) return false;
   return gap.issues.some((issue) => isVerified(issue) && issue.property.startsWith(UNDECLARED_TOOL));
 }
@@ -124,7 +131,7 @@ function withoutLocalProofs(heartbeat: Heartbeat, { at, proofs }: Receipt): Loca
   const { scoreWithoutLocalProofs: reported, gap, sidecarVersion } = heartbeat;
   if (reported !== null) return reported === gap.score ? {} : { scoreWithoutLocalProofs: reported };
   const isProved = proofs.some(
-    (proof) => proof.ruleId === EVALUATED_PROOF && proof.origin === 'control-plane' && !hasExpired(proof, at),
+    (proof) => proof.ruleId === EVALUATED_PROOF && proof.origin === 'control-plane' && isValid(proof, at),
   );
   const isIssue = gap.issues.some((issue) => issue.property === EVALUATED && isVerified(issue));
   // Without a sidecar the agent computes its score itself.

@@ -916,3 +916,41 @@ describe('the rules of the organisation', () => {
     expect(judged).toEqual([77]);
   });
 });
+
+describe('stale proofs', () => {
+  const proof: ProofRecord = {
+    ...{ ruleId: 'EVAL-01', verifiedBy: 'ci', method: 'tested', verifiedAt: NOON, origin: 'control-plane' },
+    boundTo: { model: 'gpt-4o' },
+  };
+  const stored: ObservationStatus = { phase: 'Pending', proofs: [proof], proofRevision: 3 };
+  const reported = (state?: 'stale') => ({
+    proof: [{ ...proof, ...(state && { state }) }],
+    proofRevision: 3,
+  });
+
+  test('are those that a live instance reports as stale, until it reports that they count', () => {
+    const one = merge(stored, { from: 'pod-a', rest: reported('stale') });
+    expect([one.proofs, one.instances?.[0]?.staleProofs]).toEqual([
+      [{ ...proof, state: 'stale' }],
+      ['EVAL-01'],
+    ]);
+    const other = merge(one, { from: 'pod-b', second: 5, rest: reported() });
+    expect(other.proofs).toEqual([{ ...proof, state: 'stale' }]);
+    const both = merge(other, { from: 'pod-a', seq: 2, second: 30, rest: reported() });
+    expect(both.proofs).toEqual([proof]);
+    expect(both.instances?.map(({ staleProofs }) => staleProofs)).toEqual([undefined, undefined]);
+  });
+
+  test('of an instance that is silent do not decide', () => {
+    const one = merge(stored, { from: 'pod-a', rest: reported('stale') });
+    expect(merge(one, { from: 'pod-b', second: 600, rest: reported() }).proofs).toEqual([proof]);
+  });
+
+  test('do not raise the proved score, which the control plane limits', () => {
+    const audit = { declared: 100, proved: 100, failed: [], suppressions: [] };
+    const provedWith = (state?: 'stale') =>
+      merge(stored, { rest: { ...reported(state), audit }, context: { proofWrites: 'control-plane' } }).audit
+        ?.proved;
+    expect(provedWith('stale')).toBeLessThan(provedWith() ?? 0);
+  });
+});

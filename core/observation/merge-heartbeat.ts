@@ -15,7 +15,7 @@ import type { ObservationStatus } from '../shapes/observation.ts';
 import type { OrganisationStatus } from '../shapes/organisation.ts';
 import { manifestChangeOf, type CompareManifests } from './manifest-change.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
-import { withSentProofs } from './proofs.ts';
+import { staleRules, withReportedStale, withSentProofs, withStale } from './proofs.ts';
 import { stateOfReport } from './reported-state.ts';
 import { statusOf, withoutGone, type ObservationContext } from './status-of.ts';
 import { hasLeftMore, hasRoomForEnded, withEnded, withReturned, withUse } from './tokens.ts';
@@ -83,9 +83,10 @@ export function mergeHeartbeat(
   const counted = sent.totals === null ? before : withReturned(before, processOf(sent, sender), at);
   const next = withSentProofs(counted, sent, { at, decided: sender.proofs });
   const isLimited = sender.proofWrites === 'control-plane';
-  const audit = sent.audit && isLimited ? withProvableScore(sent.audit, next.proofs ?? [], at) : sent.audit;
+  const proofs = withStale(next.proofs ?? [], staleRules(sent.proof));
+  const audit = sent.audit && isLimited ? withProvableScore(sent.audit, proofs, at) : sent.audit;
   const heartbeat = { ...sent, audit };
-  const instance = instanceOf(known, heartbeat, sender, { at, proofs: next.proofs ?? [] });
+  const instance = instanceOf(known, heartbeat, sender, { at, proofs });
   if (known === undefined && (before.unlisted ?? []).length >= MAX_UNLISTED)
     return statusOf(withUncounted(next, heartbeat, instance, at), at, sender);
   // The usage of a replaced process stays in the totals of the day.
@@ -100,7 +101,8 @@ export function mergeHeartbeat(
       at,
     }),
   });
-  const shown = isReportToShow(merged, instance, at) ? withReport(merged, heartbeat, instance) : merged;
+  const current = withReportedStale(merged, at);
+  const shown = isReportToShow(current, instance, at) ? withReport(current, heartbeat, instance) : current;
   const computed = statusOf(shown, at, sender);
   const organisation = sender.judge === undefined ? shown.organisation : sender.judge(computed);
   // The conditions depend on the result, which depends on the grade.

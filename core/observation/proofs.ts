@@ -1,7 +1,9 @@
 import type { Heartbeat } from '../shapes/heartbeat.ts';
 import { mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from '../evidence/proof-set.ts';
+import { literalModel, type InForce } from '../evidence/stale-proofs.ts';
 import type { ProofRecord } from '../shapes/proof.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
+import { isLive } from './phase.ts';
 
 /** The proofs in a status. */
 export function proofSetOf(status: ObservationStatus): ProofSet {
@@ -14,6 +16,37 @@ export function proofSetOf(status: ObservationStatus): ProofSet {
 
 function withSet(status: ObservationStatus, { revision, proofs, tombstones }: ProofSet): ObservationStatus {
   return { ...status, proofRevision: revision, proofs: [...proofs], proofTombstones: [...tombstones] };
+}
+
+/** What is known of the values in force for the agent. During a rollout the manifest of any instance counts. */
+export function inForceOf(
+  { instances = [], model }: ObservationStatus,
+  { boundTo }: Pick<ProofRecord, 'boundTo'>,
+): InForce {
+  const hashes = instances.flatMap(({ manifestHash }) => manifestHash ?? []);
+  return {
+    manifest: hashes.find((hash) => hash === boundTo?.manifest) ?? hashes[0],
+    model: literalModel(model?.id),
+  };
+}
+
+/** The rules whose proof is stale. */
+export const staleRules = (proofs: readonly ProofRecord[]): string[] =>
+  proofs.flatMap(({ ruleId, state }) => (state === 'stale' ? [ruleId] : []));
+
+/** The records; those of the rules in `stale` are stale. */
+export function withStale(proofs: readonly ProofRecord[], stale: readonly string[]): ProofRecord[] {
+  return proofs.map(({ state: _, ...proof }) =>
+    stale.includes(proof.ruleId) ? { ...proof, state: 'stale' } : proof,
+  );
+}
+
+/** The status in which a proof is stale if a live instance reports it. Without a live instance nothing changes. */
+export function withReportedStale(status: ObservationStatus, at: Date): ObservationStatus {
+  const live = (status.instances ?? []).filter((instance) => isLive(instance, at));
+  if (status.proofs === undefined || live.length === 0) return status;
+  const stale = live.flatMap(({ staleProofs = [] }) => staleProofs);
+  return { ...status, proofs: withStale(status.proofs, stale) };
 }
 
 /** The status with this record instead of the rule's previous record. */

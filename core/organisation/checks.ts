@@ -1,5 +1,5 @@
 import { addressesOf, FILE, hostsIn } from '../egress/declared.ts';
-import { hasExpired } from '../evidence/proof-expiry.ts';
+import { isValid } from '../evidence/proof-expiry.ts';
 import type { Manifest, Tool } from '../manifest/manifest.ts';
 import { referenceOf } from '../manifest/references.ts';
 import type { CheckName, Place } from '../shapes/agent-policy.ts';
@@ -156,7 +156,7 @@ export const CHECKS: { readonly [K in Exclude<CheckName, 'expression'>]: Check<K
     observe({ required, maximumAgeDays = Infinity }, { observation, at }) {
       const oldest = at.getTime() - maximumAgeDays * 86_400_000;
       const counted = (observation.proofs ?? []).filter(
-        (proof) => !hasExpired(proof, at) && Date.parse(proof.verifiedAt) >= oldest,
+        (proof) => isValid(proof, at) && Date.parse(proof.verifiedAt) >= oldest,
       );
       const age = maximumAgeDays === Infinity ? '' : ` of the last ${maximumAgeDays} days`;
       return required

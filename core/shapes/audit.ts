@@ -9,7 +9,7 @@ export const suppression = namedObject('Suppression', 'One suppression and its e
   rule: code('The suppressed rule.'),
   reason: cutText('Why it is suppressed.'),
   state: known(
-    'The effect. active: the rule does not count. expired, unreadable: the rule counts. outside: the rule is in no audited pack. unknown: the rule does not exist.',
+    'The effect. active, and unused if the manifest satisfies the rule: the rule does not count. expired, unreadable: the rule counts. outside: the rule is in no audited pack. unknown: the rule does not exist.',
     SUPPRESSION_STATES,
   ),
   'approvedBy?': cutText('Who approved it.'),

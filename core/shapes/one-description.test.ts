@@ -15,7 +15,6 @@ const LABEL_CONDITION = 'agentPolicySpec.namespaceSelector.matchExpressions[]';
 /** Other descriptions that have all members of a shape, with the reason why they may. */
 const ALLOWED: readonly [shape: string, file: string, why: string][] = [
   ['FieldError', 'core/untrusted/fields.ts', 'the parsers of fields report it'],
-  ['proofSubmission', 'cli/mcp/agent-tools.ts', 'input of a tool, with texts and limits for a model'],
   ['OrganisationRules', 'kube/organisation-rules.ts', 'parsed policies, which the response sums up'],
   ['AuditEntry.egress', 'core/facts/egress-facts.ts', 'sets and maps over all requests'],
   ['AuditEntry.egress', 'testing/frameworks/example-result.ts', 'what a whole conversation called'],

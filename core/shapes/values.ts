@@ -81,6 +81,10 @@ export const ITEM_KINDS = [
 ] as const;
 export type ItemKind = (typeof ITEM_KINDS)[number];
 
+/** The forms of test results that can be imported as proofs. */
+export const EXTERNAL_TOOLS = ['promptfoo', 'garak', 'inspect', 'deepeval', 'sarif'] as const;
+export type ExternalTool = (typeof EXTERNAL_TOOLS)[number];
+
 export const SUPPRESSION_STATES = [
   /** The rule is excluded from the score. */
   'active',
@@ -92,6 +96,8 @@ export const SUPPRESSION_STATES = [
   'outside',
   /** The rule does not exist. */
   'unknown',
+  /** The manifest satisfies the rule, so nothing needs the suppression. The rule is excluded like an active one. */
+  'unused',
 ] as const;
 export type SuppressionState = (typeof SUPPRESSION_STATES)[number];
 

@@ -2,7 +2,7 @@ import type { ProofSubmission } from '../../core/shapes/proof.ts';
 import type { FieldError } from '../../core/untrusted/fields.ts';
 
 /** The fields of the form, as entered. */
-export interface ProofDraft extends Record<keyof ProofSubmission, string> {
+export interface ProofDraft extends Record<keyof Omit<ProofSubmission, 'source' | 'boundTo'>, string> {
   ruleId: string;
   /** `YYYY-MM-DDTHH:mm` in the time zone of the browser; empty: the proof does not expire. */
   expiresAt: string;

@@ -99,6 +99,11 @@ function Expiry({ proof }: { proof: ProofRecord }) {
     <>
       {formatTime(proof.expiresAt)}{' '}
       {hasExpired(proof, now.value) && <span class="note-tag is-bad">Expired</span>}
+      {proof.state === 'stale' && (
+        <span class="note-tag is-bad" title="The manifest, the model, the prompt or the lock has changed.">
+          Stale
+        </span>
+      )}
     </>
   );
 }

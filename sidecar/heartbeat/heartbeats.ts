@@ -237,7 +237,7 @@ function stateOf(
     gap.issues.map((issue) => [issue.property, issue.severity]),
     manifestHash,
     stop && [stop.id, stop.since],
-    proofs.proofs.map((proof) => [proof.ruleId, proof.origin, proof.verifiedAt]),
+    proofs.proofs.map((proof) => [proof.ruleId, proof.origin, proof.verifiedAt, proof.state]),
   ]);
 }
 

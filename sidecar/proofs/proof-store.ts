@@ -1,4 +1,5 @@
 import type { ProofRecord } from '../../core/shapes/proof.ts';
+import { judgedProof, type InForce } from '../../core/evidence/stale-proofs.ts';
 import { sortByRule } from '../../core/evidence/proof-set.ts';
 import { readProofFile, writeProofFile, type KeptProofs } from './proof-file.ts';
 
@@ -25,6 +26,7 @@ export class ProofStore {
   readonly #path: string | null;
   readonly #listeners: (() => void)[] = [];
   #kept: KeptProofs;
+  #inForce: InForce = {};
   #changes = 0;
   /** The last local change of each rule that the control plane may not have received. */
   readonly #changed = new Map<string, LocalChange>();
@@ -40,12 +42,23 @@ export class ProofStore {
     return new ProofStore(path, path === null ? { revision: 0, proofs: [] } : await readProofFile(path));
   }
 
+  /** The records; those whose tested values differ from the values in force are stale. */
   list(): readonly ProofRecord[] {
-    return this.#kept.proofs;
+    return this.#kept.proofs.map((record) => judgedProof(record, this.#inForce));
   }
 
   find(ruleId: string): ProofRecord | undefined {
-    return findIn(this.#kept, ruleId);
+    return this.list().find((proof) => proof.ruleId === ruleId);
+  }
+
+  /** Whether a record is bound to tested values. */
+  get hasBound(): boolean {
+    return this.#kept.proofs.some(({ boundTo }) => boundTo !== undefined);
+  }
+
+  /** Sets the values with which the records are compared from now on. */
+  compareWith(inForce: InForce): void {
+    this.#inForce = inForce;
   }
 
   /** Called after each local change. */
@@ -78,7 +91,7 @@ export class ProofStore {
 
   /** The proofs to send in a heartbeat. */
   toSend(): SentProofs {
-    return { ...this.#kept, changesUpTo: this.#changes };
+    return { ...this.#kept, proofs: this.list(), changesUpTo: this.#changes };
   }
 
   /** The control plane has received `sent`. `reply`: the control plane's list, if it is different; else null. */

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { audit } from '../../core/audit/audit.ts';
 import { auditSummaryOf } from '../../core/audit/summary.ts';
 import type { AuditSummary } from '../../core/shapes/audit.ts';
@@ -18,6 +19,7 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import { isTrusted } from '../../core/evidence/counted-proofs.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
 import { gather, NO_AGENT, queryPolicy, type AgentEnvironment, type Observed } from '../../probe/gather.ts';
+import { inForceOf } from '../../probe/in-force.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
@@ -120,6 +122,7 @@ export class Assessor {
   async #run(): Promise<Assessment> {
     const { audit: log, clock } = this.#options;
     const { manifest, hash: manifestHash, invalid } = this.#options.manifest;
+    await this.compareProofs();
     const [facts] = await Promise.all([this.#gather(manifest, invalid), this.#noteUsage()]);
     this.#noteReport(facts.invalidReport);
     log.seen.note(sightingsInFacts(facts));
@@ -130,6 +133,21 @@ export class Assessor {
     // An agent that is about to end responds to fewer probes than before.
     if (responsesIn(facts) >= responsesIn(this.#live?.facts ?? null)) this.#live = assessment;
     return assessment;
+  }
+
+  /** Compares the proofs with the values in force now. */
+  async compareProofs(): Promise<void> {
+    const { proofs, environment, config, clock } = this.#options;
+    if (!proofs.hasBound) return;
+    const { manifest, hash } = this.#options.manifest;
+    const isShared = environment.kind === 'own';
+    const sources = {
+      env: isShared ? environment.variables : null,
+      folder: dirname(config.MANIFEST_PATH),
+      secretDir: null,
+      now: () => clock.now(),
+    };
+    proofs.compareWith(await inForceOf({ manifest, hash, sources, isShared }));
   }
 
   async #renewed(assessment: Assessment): Promise<Assessment> {

@@ -19,7 +19,7 @@ const LIST = {
   path: '/proof',
   access: 'local',
   summary:
-    'Returns the proof records with their `origin`, `control-plane` or `local`; expired records have `expired: true`. The header `X-Platform-Proof-Writes` contains the value of PROOF_WRITES.',
+    'Returns the proof records with their `origin`, `control-plane` or `local`; expired records have `expired: true`, stale records `state: stale`. The header `X-Platform-Proof-Writes` contains the value of PROOF_WRITES.',
   operation: {
     id: 'listProofs',
     responses: {
@@ -54,7 +54,7 @@ const SUBMIT = {
   path: RULE_PATH,
   access: 'local',
   summary:
-    'Stores a proof. Body `{verifiedBy, method, expiresAt?}`. 201 with the record, of origin `local`; an earlier local record is replaced. 400 with `errors`, or with `validIds` for an unknown rule. 403 with PROOF_WRITES=control-plane. 409 if the control plane has a record for the rule.',
+    'Stores a proof. Body `{verifiedBy, method, expiresAt?, source?, boundTo?}`. 201 with the record, of origin `local`; an earlier local record is replaced. 400 with `errors`, or with `validIds` for an unknown rule. 403 with PROOF_WRITES=control-plane. 409 if the control plane has a record for the rule.',
   operation: {
     id: 'submitProof',
     body: 'ProofSubmission',
@@ -86,12 +86,13 @@ const REMOVE = {
 
 /** Proofs of compliance rules, submitted from outside. */
 export function proofRoutes(context: SidecarContext): SidecarRoute[] {
-  const { proofs, clock, config } = context;
+  const { proofs, clock, config, assessor } = context;
   return [
     {
       ...LIST,
       handlers: [
-        (_request, response) => {
+        async (_request, response) => {
+          await assessor.compareProofs();
           response.setHeader(PROOF_WRITES_HEADER, config.PROOF_WRITES);
           response.json(withExpiry(proofs.list(), clock.now()));
         },
@@ -100,7 +101,8 @@ export function proofRoutes(context: SidecarContext): SidecarRoute[] {
     {
       ...GET_ONE,
       handlers: [
-        (request, response) => {
+        async (request, response) => {
+          await assessor.compareProofs();
           const record = proofs.find(ruleIdOf(request));
           if (record === undefined) throw noRecord(request);
           response.json(withExpiry([record], clock.now())[0]);
@@ -112,7 +114,7 @@ export function proofRoutes(context: SidecarContext): SidecarRoute[] {
   ];
 }
 
-function submitProof({ proofs, clock }: SidecarContext): RequestHandler {
+function submitProof({ proofs, clock, assessor }: SidecarContext): RequestHandler {
   return async (request, response) => {
     const ruleId = ruleIdOf(request);
     if (!isRuleId(ruleId))
@@ -122,7 +124,8 @@ function submitProof({ proofs, clock }: SidecarContext): RequestHandler {
     if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
     const record = proofRecordOf(ruleId, parsed.submission, { origin: 'local', at });
     if ((await proofs.put(record)) === 'not-local') throw notLocal(request);
-    response.status(201).json(record);
+    await assessor.compareProofs();
+    response.status(201).json(proofs.find(ruleId) ?? record);
   };
 }
 
