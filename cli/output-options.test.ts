@@ -37,6 +37,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   gap: { output: 'report', formats: TEXT },
   health: { output: 'report', formats: TEXT, hidden: ['--format table'], manifest: 'file' },
   evaluate: { output: 'report', formats: `${TEXT} junit`, hidden: ['--junit x'], manifest: 'file' },
+  proof: { output: 'report', formats: TEXT },
   stop: { output: 'report', formats: TEXT },
   resume: { output: 'report', formats: TEXT },
   'audit-log': {},
@@ -64,6 +65,7 @@ const NEEDED: Readonly<Record<string, string>> = {
   diff: 'none.yaml',
   evaluate: '--url localhost:1 --dataset smoke',
   export: '--format agentcard',
+  proof: 'import results.json',
   register: '--url localhost:1',
   scan: '--dir .',
 };

@@ -30,6 +30,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     health: async () => (await import('./commands/health.ts')).addHealth,
     evaluate: async () => (await import('./commands/evaluate.ts')).addEvaluate,
     evidence: async () => (await import('./commands/evidence.ts')).addEvidence,
+    proof: async () => (await import('./commands/proof.ts')).addProof,
   },
   'Stop a running agent:': {
     stop: async () => (await import('./commands/stop.ts')).addStop,

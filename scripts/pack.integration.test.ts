@@ -56,6 +56,7 @@ const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; 
     code: 1,
     shows: 'no sample got a response to compare; the first: connection refused',
   },
+  proof: { args: ['import', 'agent.yaml'], code: 1, shows: 'the file is not a complete JSON document' },
   diff: { args: ['agent.yaml', 'other.yaml', '--format', 'markdown'], code: 0, shows: '### platform diff' },
   migrate: { args: ['old.yaml', '--dry-run'], code: 0, shows: '+kind: PlatformAgent' },
   export: { args: ['agent.yaml', '--format', 'agentcard'], code: 0, shows: '"supportedInterfaces"' },

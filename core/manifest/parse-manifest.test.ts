@@ -235,7 +235,7 @@ describe('a mistake under spec', () => {
     ['  tols: []\n', '1:3 spec.tols | unknown key "tols" => tools'],
     [
       '  evaluation: { bananas: 1 }\n',
-      '1:17 spec.evaluation.bananas | unknown key "bananas"; valid keys: framework, datasets, metrics, thresholds, ciGate',
+      '1:17 spec.evaluation.bananas | unknown key "bananas"; valid keys: framework, datasets, metrics, thresholds, ciGate, external',
     ],
     [
       '  temperature: 1\n',

@@ -1,4 +1,4 @@
-import { PACKS } from '../shapes/values.ts';
+import { EXTERNAL_TOOLS, PACKS } from '../shapes/values.ts';
 import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
 import { exactlyOne, object, restricted, secret, text, word } from './schema-node.ts';
 
@@ -81,6 +81,15 @@ export const evaluation = object('Evaluation of the agent.', {
     number('Minimum value.', { min: 0, max: 1 }),
   ),
   ciGate: flag('Whether an evaluation below a threshold fails the build.', false),
+  external: list(
+    'Limits for the results of test tools that `platform proof import` reads.',
+    object('One tool.', {
+      'tool!': word('The tool.', EXTERNAL_TOOLS),
+      maxFailureRate: number('Maximum share of the tests that may fail; default: 0.', { min: 0, max: 1 }),
+      minRuns: integer('Minimum number of tests per rule; default: 20.', { min: 1 }),
+      expiresDays: integer('Days after which the proof expires; default: 90.', { min: 1, max: 3650 }),
+    }),
+  ),
 });
 
 export const observability = object('Traces, metrics and logs of the agent.', {
