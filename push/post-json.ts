@@ -15,9 +15,10 @@ export interface PostRequest {
   method?: 'PUT';
   /** Absent: the request carries no credential. */
   bearer?: string;
+  /** Also replace those that are set here. */
   headers?: Readonly<Record<string, string>>;
-  /** JSON text, or null for a POST without a body. */
-  body: string | null;
+  /** JSON text, other content with its own `content-type`, or null for a POST without a body. */
+  body: string | Buffer | null;
   /** PEM; null or absent: the certificates that Node.js trusts. */
   ca?: string | null;
   /** Limit for the whole exchange, including a slow reply. */
@@ -54,11 +55,11 @@ function exchange(post: PostRequest, signal: AbortSignal): Promise<PostReply> {
     agent: post.agent ?? (false as const),
     signal,
     headers: {
+      accept: 'application/json',
+      ...(post.body === null ? {} : { 'content-type': 'application/json' }),
       ...post.headers,
       ...(post.bearer === undefined ? {} : { authorization: `Bearer ${post.bearer}` }),
-      accept: 'application/json',
       'content-length': Buffer.byteLength(body),
-      ...(post.body === null ? {} : { 'content-type': 'application/json' }),
     },
   };
   return new Promise((resolve, reject) => {

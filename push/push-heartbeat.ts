@@ -3,7 +3,7 @@ import { describeError } from '../core/untrusted/describe-error.ts';
 import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import { readText } from './credentials.ts';
 import { parseReply } from './parse-reply.ts';
-import { postJson, type PostReply } from './post-json.ts';
+import { postJson, type PostReply, type PostRequest } from './post-json.ts';
 import { parseRetryAfter } from './schedule.ts';
 
 export type PushOutcome =
@@ -56,7 +56,16 @@ export async function pushHeartbeat(
 export const putManifest = (
   request: AuthorizedRequest,
   text: string,
-): Promise<PostReply | { reason: string }> => post(request, '/api/v1/manifest', text, 'PUT');
+): Promise<PostReply | { reason: string }> => post(request, '/api/v1/manifest', text, { method: 'PUT' });
+
+/** Sends lines of an audit log. `body`: the lines, compressed with gzip; never rejects. */
+export const postAuditEvents = (
+  request: AuthorizedRequest,
+  body: Buffer,
+): Promise<PostReply | { reason: string }> =>
+  post(request, '/api/v1/audit-events', body, {
+    headers: { 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' },
+  });
 
 export type RenewalOutcome = { ok: true; key: string; expiresAt: Date } | { ok: false; reason: string };
 
@@ -80,8 +89,8 @@ export async function renewKey(request: AuthorizedRequest): Promise<RenewalOutco
 async function post(
   { endpoint, bearer, signal }: AuthorizedRequest,
   path: string,
-  body: string | null,
-  method?: 'PUT',
+  body: string | Buffer | null,
+  more: Pick<PostRequest, 'method' | 'headers'> = {},
 ): Promise<PostReply | { reason: string }> {
   const { base, caFile, timeoutMs } = endpoint;
   try {
@@ -89,7 +98,7 @@ async function post(
     const ca = caFile === null ? null : await readText('CA', caFile);
     return await postJson({
       ...{ url: urlBelow(base, path), bearer, body, ca, timeoutMs, signal },
-      ...(method && { method }),
+      ...more,
     });
   } catch (error) {
     return { reason: redact(describeError(error), bearer) };
