@@ -1,6 +1,7 @@
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks';
 import { AgentPage } from './agent/agent-page.tsx';
 import { CoveragePage } from './coverage/coverage-page.tsx';
+import { EventsPage } from './events/events-page.tsx';
 import { FleetPage } from './fleet/fleet-page.tsx';
 import { announce } from './parts/announce.ts';
 import { OrganisationPage } from './organisation/organisation-page.tsx';
@@ -56,6 +57,7 @@ function Guarded() {
 function Page({ route: current }: { route: Route }) {
   if (current.page === 'agent') return <AgentPage route={current} />;
   if (current.page === 'rules') return <RulesPage route={current} />;
+  if (current.page === 'events') return <EventsPage route={current} />;
   const Other = PAGES[current.page];
   return <Other />;
 }
@@ -83,7 +85,7 @@ function keyOf(current: Route): string {
 function titleOf(current: Route): string {
   const titles = {
     ...{ fleet: 'Fleet', coverage: 'Coverage', rules: 'Rules', unknown: 'Not found' },
-    ...{ organisation: 'Organisation rules', stops: 'Stops' },
+    ...{ organisation: 'Organisation rules', stops: 'Stops', events: 'Events' },
   };
   return current.page === 'agent' ? `${current.name} in ${current.namespace}` : titles[current.page];
 }

@@ -34,8 +34,15 @@ describe('a route', () => {
     expect(hrefOf(route)).toBe('#/?q=a%3Fb&grade=D,F');
   });
 
+  test('the events keep their filters', () => {
+    const route = parseRoute('#/events?user=a%7Cb&kind=tool');
+    expect(route.page === 'events' && route.query.get('user')).toBe('a|b');
+    expect(hrefOf(route)).toBe('#/events?user=a%7Cb&kind=tool');
+  });
+
   test.each([
     '#/nothing',
+    '#/events/more',
     '#/agents',
     '#/agents/default',
     '#/agents/a/b/c/d',

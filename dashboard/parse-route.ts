@@ -6,20 +6,23 @@ export type Route =
   | { page: 'rules'; id: string | null }
   | { page: 'organisation' }
   | { page: 'stops' }
+  | { page: 'events'; query: URLSearchParams }
   | { page: 'unknown' };
 
 /** The route of `location.hash`. */
 export function parseRoute(hash: string): Route {
-  const [path = '', ...query] = hash.replace(/^#/, '').split('?');
+  const [path = '', ...rawQuery] = hash.replace(/^#/, '').split('?');
+  const query = new URLSearchParams(rawQuery.join('?'));
   const segments = decoded(path.split('/').filter((each) => each !== ''));
   if (segments === null) return { page: 'unknown' };
   const [page, first, second, third, ...rest] = segments;
   if (rest.length > 0) return { page: 'unknown' };
-  if (page === undefined) return { page: 'fleet', query: new URLSearchParams(query.join('?')) };
+  if (page === undefined) return { page: 'fleet', query };
   if (page === 'agents' && first !== undefined && second !== undefined)
     return { page: 'agent', namespace: first, name: second, tab: third ?? null };
   if ((page === 'coverage' || page === 'organisation' || page === 'stops') && first === undefined)
     return { page };
+  if (page === 'events' && first === undefined) return { page, query };
   if (page === 'rules' && second === undefined) return { page: 'rules', id: first ?? null };
   return { page: 'unknown' };
 }
@@ -31,6 +34,8 @@ export function hrefOf(route: Route): string {
       return `#/${readable(route.query)}`;
     case 'agent':
       return `#/${['agents', route.namespace, route.name, ...present(route.tab)].map(encodeURIComponent).join('/')}`;
+    case 'events':
+      return `#/events${readable(route.query)}`;
     case 'coverage':
     case 'organisation':
     case 'stops':

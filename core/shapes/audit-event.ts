@@ -1,20 +1,9 @@
 import { IDENTITY_SOURCES } from './identity.ts';
 import { integer, matching, oneOf, text } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
-import { OUTCOMES } from './values.ts';
+import { EVENT_KINDS, OUTCOMES } from './values.ts';
 
-/** What an audit event is about. */
-export const EVENT_KINDS = [
-  'request',
-  'model',
-  'tool',
-  'connect',
-  'finding',
-  'admin',
-  'lifecycle',
-  'gap',
-] as const;
-export type EventKind = (typeof EVENT_KINDS)[number];
+export { EVENT_KINDS, type EventKind } from './values.ts';
 
 /** A SHA-256 in hex. */
 export const lineDigest = (about: string) =>

@@ -123,3 +123,16 @@ export type NotRewrittenReason = (typeof NOT_REWRITTEN)[number];
 /** Every proxied request and every call through a lane has exactly one outcome. */
 export const OUTCOMES = ['allow', 'deny', 'failOpen', 'notEvaluated'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
+
+/** What an audit event is about. */
+export const EVENT_KINDS = [
+  'request',
+  'model',
+  'tool',
+  'connect',
+  'finding',
+  'admin',
+  'lifecycle',
+  'gap',
+] as const;
+export type EventKind = (typeof EVENT_KINDS)[number];

@@ -18,6 +18,7 @@ import { agentPath } from './agent-path.ts';
 import { ChecksTab } from './checks-tab.tsx';
 import { DeleteAgent } from './delete-agent.tsx';
 import { EgressTab } from './egress-tab.tsx';
+import { EventsTab } from './events-tab.tsx';
 import { EvidenceTab } from './evidence-tab.tsx';
 import { HistoryTab } from './history-tab.tsx';
 import { InstancesTab } from './instances-tab.tsx';
@@ -36,6 +37,7 @@ const TABS: readonly { id: string; title: string; tab: ComponentType<TabProps> }
   { id: 'overview', title: 'Overview', tab: OverviewTab },
   { id: 'evidence', title: 'Evidence', tab: EvidenceTab },
   { id: 'egress', title: 'Egress', tab: EgressTab },
+  { id: 'events', title: 'Events', tab: EventsTab },
   { id: 'history', title: 'History', tab: HistoryTab },
   { id: 'checks', title: 'Checks', tab: ChecksTab },
   { id: 'proofs', title: 'Proofs', tab: ProofsTab },

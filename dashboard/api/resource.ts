@@ -15,18 +15,24 @@ interface State<T> {
   error: ApiError | null;
 }
 
+/** How JSON is requested. */
+type Read<T> = (path: string, signal: AbortSignal) => Promise<T>;
+
 const withoutQuery = (path: string | null): string | undefined => path?.split('?')[0];
 
 /**
  * Reads JSON while the component is mounted: now, when the path changes, every `refreshMs` while the page is visible, and when the
  * server is reachable again. Another query keeps the old data until the new ones are there; another path does not. null: nothing.
  */
-export function useResource<T>(path: string | null, { refreshMs }: { refreshMs?: number } = {}): Resource<T> {
+export function useResource<T>(
+  path: string | null,
+  { refreshMs, read = get }: { refreshMs?: number; read?: Read<T> } = {},
+): Resource<T> {
   const [state, setState] = useState<State<T>>({ path: null, data: null, error: null });
   const load = useRef<() => void>(() => undefined);
   useEffect(() => {
     if (path === null) return undefined;
-    const [reload, stop] = repeat<T>(path, refreshMs, (change) => {
+    const [reload, stop] = repeat<T>({ path, refreshMs, read }, (change) => {
       setState((old) => {
         const isSame = withoutQuery(old.path) === withoutQuery(path);
         return { ...old, ...(!isSame && { path, data: null, error: null }), ...change };
@@ -42,8 +48,7 @@ export function useResource<T>(path: string | null, { refreshMs }: { refreshMs?:
 
 /** Requests `path` again and again. Returns a function that requests it now, and one that ends it. */
 function repeat<T>(
-  path: string,
-  refreshMs: number | undefined,
+  { path, refreshMs, read }: { path: string; refreshMs: number | undefined; read: Read<T> },
   change: (part: Partial<State<T>>) => void,
 ): [reload: () => void, stop: () => void] {
   const stopped = new AbortController();
@@ -54,7 +59,7 @@ function repeat<T>(
     if (isRunning) return;
     clearTimeout(timer);
     [isRunning, isMissed] = [true, false];
-    const result = await resultOf<T>(path, stopped.signal);
+    const result = await resultOf(path, read, stopped.signal);
     if (stopped.signal.aborted) return;
     isRunning = false;
     change(result);
@@ -81,9 +86,9 @@ function repeat<T>(
 }
 
 /** What a request changes. An error keeps the data. */
-async function resultOf<T>(path: string, signal: AbortSignal): Promise<Partial<State<T>>> {
+async function resultOf<T>(path: string, read: Read<T>, signal: AbortSignal): Promise<Partial<State<T>>> {
   try {
-    return { path, data: await get<T>(path, signal), error: null };
+    return { path, data: await read(path, signal), error: null };
   } catch (error) {
     if (error instanceof ApiError) return { error };
     if (signal.aborted) return {};

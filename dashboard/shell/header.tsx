@@ -60,6 +60,7 @@ function Navigation() {
     { page: 'rules', href: '#/rules', title: 'Rules' },
     { page: 'organisation', href: '#/organisation', title: 'Organisation' },
     { page: 'stops', href: '#/stops', title: 'Stops' },
+    { page: 'events', href: '#/events', title: 'Events' },
   ];
   return (
     <nav class="shell-nav" aria-label="Main">
