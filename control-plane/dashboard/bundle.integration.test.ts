@@ -8,7 +8,7 @@ import { ProcessRig } from '../../testing/machine/process-rig.ts';
 const ROOT = dirname(dirname(import.meta.dirname));
 const FOLDER = join(ROOT, 'dist/dashboard');
 /** Maximum size of scripts and stylesheets together, compressed with Brotli, in bytes. */
-const MAX_BYTES = 68_000;
+const MAX_BYTES = 70_000;
 
 let names: string[];
 const textOf = (name: string): string => readFileSync(join(FOLDER, name), 'utf8');
@@ -19,7 +19,7 @@ beforeAll(() => {
 });
 
 describe('the bundle of the dashboard', () => {
-  test('is one script and one stylesheet of at most 68 kB', () => {
+  test('is one script and one stylesheet of at most 70 kB', () => {
     expect(names.map((name) => name.replace(/-[A-Z0-9]{8}\./, '-HASH.')).sort()).toEqual([
       'app-HASH.css',
       'app-HASH.js',

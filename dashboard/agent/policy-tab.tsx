@@ -1,5 +1,5 @@
 import type { OutcomeCounts } from '../../core/shapes/outcomes.ts';
-import { OUTCOMES, type Outcome } from '../../core/shapes/values.ts';
+import { OUTCOMES } from '../../core/shapes/values.ts';
 import { formatNumber, formatPercent, NO_VALUE } from '../format.ts';
 import { Card } from '../parts/card.tsx';
 import { CodeBlock } from '../parts/code-block.tsx';
@@ -8,17 +8,8 @@ import { Facts } from '../parts/facts.tsx';
 import { auditCommand } from './audit-command.ts';
 import { RuleLink, SeverityTag } from './links.tsx';
 import { Prose } from './prose.tsx';
+import { OUTCOME_TEXTS } from './outcome-texts.ts';
 import type { TabProps } from './types.ts';
-
-const OUTCOME_TEXTS: Readonly<Record<Outcome, { title: string; note: string }>> = {
-  allow: { title: 'Allowed', note: 'the policy allowed the request' },
-  deny: { title: 'Denied', note: 'refused in mode enforce, recorded in mode track' },
-  failOpen: { title: 'Failed open', note: 'the policy engine did not respond, and the request passed' },
-  notEvaluated: {
-    title: 'Not evaluated',
-    note: 'no behavior in the response headers, no engine or no result, or the mode is off',
-  },
-};
 
 const MODE_NOTES: Readonly<Record<string, string>> = {
   track: 'denials are recorded, and the response passes',

@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../../core/shapes/audit-event.ts';
+import { OUTCOME_TEXTS } from '../agent/outcome-texts.ts';
 import { countText } from '../format.ts';
 
 /** An event as the control plane sends it, with the members of OCSF that a row shows. */
@@ -40,8 +41,8 @@ const OBSERVED = 3;
 export function outcomeOf(event: SentEvent & { action_id?: number }): string {
   const { outcome } = event.unmapped.platform;
   if (outcome === undefined) return '';
-  if (outcome === 'deny') return event.action_id === OBSERVED ? 'Denied, not blocked' : 'Denied';
-  return { allow: 'Allowed', failOpen: 'Failed open', notEvaluated: 'Not evaluated' }[outcome];
+  const isPassed = outcome === 'deny' && event.action_id === OBSERVED;
+  return OUTCOME_TEXTS[outcome].title + (isPassed ? ', not blocked' : '');
 }
 
 /** All members with their paths, such as `actor.user.uid` and `resources[0].name`. A list of plain values is one member. */

@@ -136,12 +136,14 @@ function Pages({ path, hasFilters }: { path: string; hasFilters: boolean }) {
           <NoEvents hasFilters={hasFilters} />
         ) : (
           <>
-            <ul class="events card">
-              {items.map((event) => (
-                <EventRow key={event.metadata.uid} event={event} />
-              ))}
-            </ul>
-            <div class="wrap events-pages">
+            <div class="card">
+              <ul class="events">
+                {items.map((event) => (
+                  <EventRow key={event.metadata.uid} event={event} />
+                ))}
+              </ul>
+            </div>
+            <div class="toolbar wrap">
               <span class="muted" role="status">
                 {countText(items.length, 'event')}, newest first{isNewest && ', live'}
               </span>
@@ -180,9 +182,11 @@ function EventRow({ event }: { event: SentEvent }) {
         <summary>
           <time>{formatTime(new Date(time).toISOString())}</time>
           <span>{kind}</span>
-          <span class={`outcome-${outcome}`}>{outcomeOf(event)}</span>
+          <span>
+            {outcome !== undefined && <span class={`note-tag outcome-${outcome}`}>{outcomeOf(event)}</span>}
+          </span>
           <span>{actor.app_uid}</span>
-          <span>{actor.user?.uid ?? 'no person'}</span>
+          <span>{actor.user?.uid ?? (outcome !== undefined && 'no person')}</span>
           <span>
             {textOf(event)}
             {reason !== undefined && <span class="muted"> {reason}</span>}

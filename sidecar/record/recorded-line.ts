@@ -1,7 +1,10 @@
 import type { AuditEvent } from '../../core/shapes/audit-event.ts';
 import { parseLine } from '../../core/record/columns.ts';
 
-/** Which events a copy of the record gets. `decisions`: denials, fail-open, and all events that are neither requests nor calls. */
+/**
+ * Which events a copy of the record gets. `decisions`: denials, fail-open, and all events that are neither requests nor calls. `calls`:
+ * these and all calls.
+ */
 export const FORWARD_LEVELS = ['decisions', 'calls', 'off'] as const;
 export type ForwardLevel = Exclude<(typeof FORWARD_LEVELS)[number], 'off'>;
 
@@ -25,9 +28,8 @@ const KIND = '"kind":"';
  */
 export function isForwarded(level: ForwardLevel, line: string): boolean {
   const at = line.lastIndexOf(KIND) + KIND.length;
-  const isRequest = line.startsWith('request"', at);
-  if (!isRequest && !['model"', 'tool"', 'connect"'].some((kind) => line.startsWith(kind, at))) return true;
-  if (level === 'calls') return !isRequest || !line.includes('"outcome":"allow"', at);
+  const isKind = (kind: string): boolean => line.startsWith(`${kind}"`, at);
+  if (!isKind('request') && (level === 'calls' || !['model', 'tool', 'connect'].some(isKind))) return true;
   return line.includes('"outcome":"deny"', at) || line.includes('"outcome":"failOpen"', at);
 }
 
