@@ -43,6 +43,23 @@ export const COMBINATIONS: readonly Combination[] = [
       (AUDIT_LOG === 'file') !== (AUDIT_LOG_PATH !== undefined),
   },
   {
+    name: 'AUDIT_LOG_FORWARD',
+    wanted: 'used with PLATFORM_URL and AUDIT_LOG, unless it is off',
+    isWrong: ({ AUDIT_LOG = 'off', AUDIT_LOG_FORWARD = 'off', PLATFORM_URL }) =>
+      AUDIT_LOG_FORWARD !== 'off' && (AUDIT_LOG === 'off' || PLATFORM_URL === undefined),
+  },
+  {
+    name: 'AUDIT_LOG_OTLP_URL',
+    wanted: 'used with AUDIT_LOG=file, because the events are read from the file',
+    isWrong: ({ AUDIT_LOG, AUDIT_LOG_OTLP_URL }) => AUDIT_LOG_OTLP_URL !== undefined && AUDIT_LOG !== 'file',
+  },
+  {
+    name: 'AUDIT_LOG_OTLP_URL',
+    wanted: 'the address of a collector, not a port of the sidecar',
+    isWrong: (given) =>
+      given.AUDIT_LOG_OTLP_URL !== undefined && isOwnAddress(given.AUDIT_LOG_OTLP_URL, given),
+  },
+  {
     name: 'POLICY_ENGINE',
     wanted: 'used with POLICY_URL when it is opa',
     isWrong: ({ POLICY_ENGINE, POLICY_URL }) => POLICY_ENGINE === 'opa' && POLICY_URL === undefined,

@@ -37,7 +37,9 @@ test('an empty environment results in the defaults of the contract', () => {
       AUDIT_RING_SIZE: 1000,
       AUDIT_LOG_EVENTS: 'all',
       AUDIT_LOG_FILES: 4,
+      AUDIT_LOG_FORWARD: null,
       AUDIT_LOG_MAX_MB: 64,
+      AUDIT_LOG_OTLP_URL: null,
       AUDIT_LOG_PATH: null,
       AUDIT_QUERY: false,
       POLICY_URL: null,
@@ -197,6 +199,26 @@ describe('rejects combinations of valid values', () => {
     ],
     ['spans on the port of the proxy', { OTLP_PORT: '4000' }, 'OTLP_PORT'],
     ['spans on the control port', { OTLP_PORT: '4001' }, 'OTLP_PORT'],
+    [
+      'events for a control plane without an audit log',
+      { PLATFORM_URL: 'https://cp', PLATFORM_KEY: 'k', AUDIT_LOG_FORWARD: 'calls' },
+      'AUDIT_LOG_FORWARD',
+    ],
+    [
+      'events without a control plane',
+      { AUDIT_LOG: 'stdout', AUDIT_LOG_FORWARD: 'calls' },
+      'AUDIT_LOG_FORWARD',
+    ],
+    [
+      'a collector without a file',
+      { AUDIT_LOG: 'stdout', AUDIT_LOG_OTLP_URL: 'http://otel:4318' },
+      'AUDIT_LOG_OTLP_URL',
+    ],
+    [
+      'itself as collector of the audit log',
+      { AUDIT_LOG: 'file', AUDIT_LOG_PATH: '/a', AUDIT_LOG_OTLP_URL: 'http://localhost:4000' },
+      'AUDIT_LOG_OTLP_URL',
+    ],
     ['a collector without spans', { OTLP_FORWARD_URL: 'http://otel:4318' }, 'OTLP_FORWARD_URL'],
     [
       'the sidecar as its own collector',

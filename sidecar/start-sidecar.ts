@@ -58,6 +58,7 @@ export async function startSidecar(
   context.census.start();
   heartbeats?.start();
   if (heartbeats !== null) context.directives.start(heartbeats);
+  context.record?.senders.start(heartbeats?.authorize ?? null);
   const { name } = context.manifest.manifest.metadata;
   logger.info('listening', {
     ...{ agent: name, proxyPort: proxy.port, controlPort: control.port },
@@ -75,7 +76,7 @@ export async function startSidecar(
       await context.otlp?.close(input.graceMs ?? CONTROL_GRACE_MS);
       // After the last request in flight, and before the last heartbeat, which then has the head of the complete log.
       await context.record?.recorder.close();
-      await heartbeats?.close();
+      await Promise.all([heartbeats?.close(), context.record?.senders.close(CONTROL_GRACE_MS)]);
       context.stopping.abort();
       context.census.close();
       await control.close(CONTROL_GRACE_MS);

@@ -16,6 +16,7 @@ import type { Destination } from './destination.ts';
 import { LogFile } from './log-file.ts';
 import { Recorder } from './recorder.ts';
 import { RecordWriter } from './record-writer.ts';
+import { Senders } from './senders.ts';
 import { StandardOutput } from './standard-output.ts';
 
 export interface CreateRecorderInput {
@@ -35,6 +36,8 @@ const BYTES_PER_MB = 1_048_576;
 export interface AuditRecord {
   recorder: Recorder;
   writer: RecordWriter;
+  /** The copies of the log. */
+  senders: Senders;
   /** The chain of this process. */
   source: RecordSource;
 }
@@ -64,7 +67,14 @@ export async function createRecorder(input: CreateRecorderInput): Promise<AuditR
   const recorder = new Recorder({ audit, writer, events, clock });
   recorder.add({ kind: 'lifecycle', state: start.sequence > 0 ? 'resumed' : 'started', at: now });
   watch({ manifest, stop, recorder, clock });
-  return { recorder, writer, source };
+  const senders = new Senders({
+    path: config.AUDIT_LOG_PATH,
+    forward: config.AUDIT_LOG_FORWARD ?? (config.PLATFORM_URL === null ? 'off' : 'decisions'),
+    collectorUrl: config.AUDIT_LOG_OTLP_URL,
+    ...{ agent, clock, logger },
+  });
+  if (senders.onBatch !== null) writer.onWritten = senders.onBatch;
+  return { recorder, writer, senders, source };
 }
 
 /** `last`: the last line that an earlier process wrote to the file; null: none. */

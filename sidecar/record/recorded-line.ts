@@ -1,12 +1,6 @@
 import type { AuditEvent } from '../../core/shapes/audit-event.ts';
 import { parseLine } from '../../core/record/columns.ts';
-
-/**
- * Which events a copy of the record gets. `decisions`: denials, fail-open, and all events that are neither requests nor calls. `calls`:
- * these and all calls.
- */
-export const FORWARD_LEVELS = ['decisions', 'calls', 'off'] as const;
-export type ForwardLevel = Exclude<(typeof FORWARD_LEVELS)[number], 'off'>;
+import type { ForwardLevel } from './record-fields.ts';
 
 /** A line of the record, with its event. */
 export interface RecordedLine {
@@ -29,6 +23,7 @@ const KIND = '"kind":"';
 export function isForwarded(level: ForwardLevel, line: string): boolean {
   const at = line.lastIndexOf(KIND) + KIND.length;
   const isKind = (kind: string): boolean => line.startsWith(`${kind}"`, at);
+  if (level === 'off') return false;
   if (!isKind('request') && (level === 'calls' || !['model', 'tool', 'connect'].some(isKind))) return true;
   return line.includes('"outcome":"deny"', at) || line.includes('"outcome":"failOpen"', at);
 }
@@ -50,7 +45,7 @@ export interface LineSource {
 
 /**
  * Why a line is not sent. `rotated`: its file was removed first. `full`: the memory for lines was full. `invalid`: it is not an audit event.
- * `rejected`: the destination did not accept it.
+ * `rejected`: the receiver did not accept it.
  */
 export const LOSS_REASONS = ['rotated', 'full', 'invalid', 'rejected'] as const;
 export type LossReason = (typeof LOSS_REASONS)[number];

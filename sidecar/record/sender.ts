@@ -1,7 +1,7 @@
 import { pauseAfterFailure, pauseAfterLimit } from '../../push/schedule.ts';
 import { slept, type Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
-import type { Destination, SendOutcome } from './destinations.ts';
+import type { Receiver, SendOutcome } from './receivers.ts';
 import type { LineSource, LossReason } from './recorded-line.ts';
 
 /** Between two looks at a record without new lines. */
@@ -10,16 +10,16 @@ const LONGEST_PAUSE_MS = 60_000;
 
 export interface SenderOptions {
   source: LineSource;
-  destination: Destination;
+  receiver: Receiver;
   clock: Clock;
   logger: Pick<Logger, 'info' | 'warn' | 'debug'>;
   /** In [0, 1); for the jitter. */
   random?: () => number;
 }
 
-/** Sends the lines of a source to a destination, one batch after the other. Nothing waits for it. */
+/** Sends the lines of a source to a receiver, one batch after the other. Nothing waits for it. */
 export class Sender {
-  /** Lines that the destination accepted, since the start of the process. */
+  /** Lines that the receiver accepted, since the start of the process. */
   sent = 0;
   readonly #options: SenderOptions;
   readonly #stopping = new AbortController();
@@ -34,8 +34,8 @@ export class Sender {
     this.#options = options;
   }
 
-  get name(): Destination['name'] {
-    return this.#options.destination.name;
+  get name(): Receiver['name'] {
+    return this.#options.receiver.name;
   }
 
   /** Lines that are never sent, since the start of the process. */
@@ -80,10 +80,10 @@ export class Sender {
     }
   }
 
-  /** Sends the lines until the destination has taken or rejected them; false: the sender is closed. */
-  async #deliver(lines: Parameters<Destination['send']>[0]): Promise<boolean> {
+  /** Sends the lines until the receiver has taken or rejected them; false: the sender is closed. */
+  async #deliver(lines: Parameters<Receiver['send']>[0]): Promise<boolean> {
     for (;;) {
-      const outcome = await this.#options.destination.send(lines, this.#stopping.signal);
+      const outcome = await this.#options.receiver.send(lines, this.#stopping.signal);
       if (outcome.kind !== 'failed') {
         this.#settle(outcome, lines.length);
         return true;
@@ -99,11 +99,11 @@ export class Sender {
     source.lost.rejected += rejected;
     if (rejected > 0 && !this.#hasRejected) {
       const reason = outcome.kind === 'rejected' ? outcome.reason : 'partial success';
-      logger.warn('audit events rejected', { destination: this.name, count: rejected, reason });
+      logger.warn('audit events rejected', { receiver: this.name, count: rejected, reason });
     }
     this.#hasRejected = rejected > 0;
     if (this.#failures > 0)
-      logger.info('audit events delivered again', { destination: this.name, after: this.#failures });
+      logger.info('audit events delivered again', { receiver: this.name, after: this.#failures });
     this.#failures = 0;
   }
 
@@ -112,7 +112,7 @@ export class Sender {
     const { logger, random = Math.random } = this.#options;
     if (this.#isClosing) return false;
     this.#failures += 1;
-    const fields = { destination: this.name, reason, failures: this.#failures };
+    const fields = { receiver: this.name, reason, failures: this.#failures };
     if (this.#failures === 1) logger.warn('audit events not delivered', fields);
     else logger.debug('audit events still not delivered', fields);
     const pause =

@@ -61,11 +61,11 @@ function start(to: To): void {
     Promise.resolve({ endpoint: { base: url, caFile: null, timeoutMs: 10_000 }, bearer: KEY, signal });
   senders = new Senders({
     path: to === 'control-plane from memory' ? null : files.path,
-    forward: to === 'otlp' ? null : { level: 'decisions', authorize },
+    forward: to === 'otlp' ? 'off' : 'decisions',
     collectorUrl: to === 'otlp' ? url : null,
-    ...{ agent: () => 'shop', clock, logger: { ...silentLogger, warn: note, info: note } },
+    ...{ agent: 'shop', clock, logger: { ...silentLogger, warn: note, info: note } },
   });
-  senders.start();
+  senders.start(authorize);
 }
 
 const sequencesIn = ({ body }: Received): number[] =>
@@ -231,7 +231,7 @@ describe('at the end of the process', () => {
     },
   );
 
-  test('a destination that fails is tried once more', async () => {
+  test('a receiver that fails is tried once more', async () => {
     responses.push({ status: 503 }, { status: 503 }, { status: 503 });
     await files.write(1);
     start('control-plane');
@@ -240,7 +240,7 @@ describe('at the end of the process', () => {
     expect(received).toHaveLength(2);
   });
 
-  test('a destination that does not respond is not waited for longer than the grace time', async () => {
+  test('a receiver that does not respond is not waited for longer than the grace time', async () => {
     const port = await servers.tcp(() => undefined);
     url = new URL(`http://127.0.0.1:${port}`);
     await files.write(1);

@@ -1,24 +1,21 @@
-import type { AuthorizedRequest } from '../../push/push-heartbeat.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { collector, controlPlane, type Destination } from './destinations.ts';
 import { FileFollower } from './file-follower.ts';
 import { MemorySource } from './memory-source.ts';
-import { isForwarded, type ForwardLevel } from './recorded-line.ts';
+import { collector, controlPlane, type Authorize, type Receiver } from './receivers.ts';
+import type { ForwardLevel } from './record-fields.ts';
+import { isForwarded } from './recorded-line.ts';
 import { Sender } from './sender.ts';
 
 export interface SendersOptions {
   /** The file of the record; null: standard output. */
   path: string | null;
-  /** What the control plane gets; null: nothing. */
-  forward: {
-    level: ForwardLevel;
-    authorize: (signal: AbortSignal) => Promise<AuthorizedRequest>;
-  } | null;
+  /** What the control plane gets. */
+  forward: ForwardLevel;
   /** Base URL of a collector, which needs a file; null: there is none. */
   collectorUrl: URL | null;
   /** Name of the agent. */
-  agent: () => string;
+  agent: string;
   clock: Clock;
   logger: Logger;
 }
@@ -28,27 +25,36 @@ export class Senders {
   readonly all: readonly Sender[];
   /** Takes the lines of each write; null: the senders read the file, or there is no sender. */
   readonly onBatch: ((lines: readonly string[]) => void) | null;
+  #authorize: Authorize = () => Promise.reject(new Error('there is no credential'));
 
-  constructor(options: SendersOptions) {
-    const { path, forward, collectorUrl, agent, clock, logger } = options;
+  constructor({ path, forward, collectorUrl, agent, clock, logger }: SendersOptions) {
+    const memory =
+      path === null && forward !== 'off' ? new MemorySource((line) => isForwarded(forward, line)) : null;
+    const follow = (suffix: string, accepts: (line: string) => boolean): FileFollower | null =>
+      path === null
+        ? null
+        : new FileFollower({ path, positionPath: `${path}.${suffix}`, accepts, clock, logger });
     const all: Sender[] = [];
-    let memory: MemorySource | null = null;
-    const follow = (suffix: string, destination: Destination, accepts: (line: string) => boolean): void => {
-      const source =
-        path === null
-          ? (memory = new MemorySource(accepts))
-          : new FileFollower({ path, positionPath: `${path}.${suffix}`, accepts, clock, logger });
-      all.push(new Sender({ source, destination, clock, logger }));
+    const add = (source: MemorySource | FileFollower | null, receiver: Receiver): void => {
+      if (source !== null) all.push(new Sender({ source, receiver, clock, logger }));
     };
-    if (forward !== null)
-      follow('forward', controlPlane(forward.authorize, clock), (line) => isForwarded(forward.level, line));
-    if (collectorUrl !== null && path !== null)
-      follow('otlp', collector(collectorUrl, agent, clock), () => true);
+    if (forward !== 'off')
+      add(
+        memory ?? follow('forward', (line) => isForwarded(forward, line)),
+        controlPlane((signal) => this.#authorize(signal), clock),
+      );
+    if (collectorUrl !== null)
+      add(
+        follow('otlp', () => true),
+        collector(collectorUrl, agent, clock),
+      );
     this.all = all;
-    this.onBatch = (memory as MemorySource | null)?.add ?? null;
+    this.onBatch = memory?.add ?? null;
   }
 
-  start(): void {
+  /** `authorize`: null: there is no control plane. */
+  start(authorize: Authorize | null): void {
+    this.#authorize = authorize ?? this.#authorize;
     for (const sender of this.all) sender.start();
   }
 

@@ -58,6 +58,20 @@ const TOTALS: readonly Row[] = [
     read: ({ record }) => (record === null ? [] : [{ value: record.writer.counts.failures }]),
   },
   {
+    name: 'platform_sidecar_audit_log_sent_total',
+    help: 'Events of the audit log that a receiver accepted: the control plane, or a collector (otlp).',
+    read: ({ record }) =>
+      (record?.senders.all ?? []).map(({ name, sent }) => ({ labels: { receiver: name }, value: sent })),
+  },
+  {
+    name: 'platform_sidecar_audit_log_skipped_total',
+    help: 'Events of the audit log that are never sent to a receiver: their file was removed by rotation (rotated), too many were waiting (full), the line is not an event (invalid), or the receiver did not accept them (rejected).',
+    read: ({ record }) =>
+      (record?.senders.all ?? []).flatMap(({ name, lost }) =>
+        Object.entries(lost).map(([reason, value]) => ({ labels: { receiver: name, reason }, value })),
+      ),
+  },
+  {
     name: 'platform_sidecar_overload_total',
     help: 'Actions at the memory limit: requests rejected with 503 (refused), stuck exchanges aborted (cut), connections closed (dropped).',
     read: ({ load }) => [

@@ -8,16 +8,19 @@ import type { Clock } from '../../runtime/clock.ts';
 import { describeError } from '../../runtime/logger.ts';
 import type { RecordedLine } from './recorded-line.ts';
 
+/** The control plane with the credential of the heartbeats. */
+export type Authorize = (signal: AbortSignal) => Promise<AuthorizedRequest>;
+
 export type SendOutcome =
-  /** `rejected`: lines that the destination did not take. */
+  /** `rejected`: lines that the receiver did not take. */
   | { kind: 'accepted'; rejected: number }
-  /** The same lines are sent again. `afterMs`: when the destination wants that; null: it does not say. */
+  /** The same lines are sent again. `afterMs`: when the receiver wants that; null: it does not say. */
   | { kind: 'failed'; reason: string; afterMs: number | null }
   /** A further attempt cannot change the response. */
   | { kind: 'rejected'; reason: string };
 
 /** Where a copy of the record is sent. */
-export interface Destination {
+export interface Receiver {
   name: 'control-plane' | 'otlp';
   /** Never rejects. */
   send(lines: readonly RecordedLine[], signal: AbortSignal): Promise<SendOutcome>;
@@ -32,13 +35,10 @@ const NO_ROUTE: ReadonlySet<number> = new Set([404, 405, 501]);
 const INVALID: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
 
 /**
- * The control plane, with the credential of the heartbeats. An event that arrives twice is one event, so lines are sent again after
+ * The control plane. An event that arrives twice is one event, so lines are sent again after
  * every other failure.
  */
-export const controlPlane = (
-  authorize: (signal: AbortSignal) => Promise<AuthorizedRequest>,
-  clock: Pick<Clock, 'now'>,
-): Destination => ({
+export const controlPlane = (authorize: Authorize, clock: Pick<Clock, 'now'>): Receiver => ({
   name: 'control-plane',
   async send(lines, signal) {
     const text = lines.map((line) => `${line.text}\n`).join('');
@@ -64,10 +64,10 @@ const SEVERITY_NUMBERS = [9, 9, 10, 13, 17, 21] as const;
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** A collector that receives OTLP/HTTP. `url`: without `/v1/logs`. */
-export const collector = (url: URL, agent: () => string, clock: Pick<Clock, 'now'>): Destination => ({
+export const collector = (url: URL, agent: string, clock: Pick<Clock, 'now'>): Receiver => ({
   name: 'otlp',
   async send(lines, signal) {
-    const body = JSON.stringify(exportOf(lines, agent()));
+    const body = JSON.stringify(exportOf(lines, agent));
     const reply = await postJson({
       url: urlBelow(url, '/v1/logs'),
       body,
