@@ -34,6 +34,7 @@ export const SIDEBAR = [
     ['Reporter for Node.js', 'reporter/'],
     ['Reporter for Python', 'docs/guide/python'],
     ['OpenTelemetry spans', 'docs/guide/otlp'],
+    ['Copies of the audit log', 'docs/guide/audit-forwarding'],
     ['Audit in CI', 'docs/guide/audit'],
     ['Editors and assistants', 'docs/guide/editors'],
     ['Each part on a laptop', 'docs/guide/laptop'],
