@@ -182,15 +182,22 @@ export class DashboardPlane {
     return this.#send(sender, 'pod', ['PUT', '/api/v1/manifest', text]);
   }
 
+  /** Sends lines of an audit log as a sidecar does. */
+  auditEvents(sender: Sender, lines: readonly string[]): Promise<void> {
+    const body = lines.map((line) => `${line}\n`).join('');
+    return this.#send(sender, 'pod', ['POST', '/api/v1/audit-events', body], 'application/x-ndjson');
+  }
+
   async #send(
     sender: Sender,
     instance: string,
     [method, path, body]: [method: string, path: string, body: string],
+    contentType = 'application/json',
   ): Promise<void> {
     const token = await this.#tokenOf(sender, instance);
     const response = await fetch(this.url + path, {
       method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${token}`, 'content-type': contentType },
       body,
     });
     const text = await response.text();
