@@ -178,7 +178,7 @@ export class FileFollower implements LineSource {
     if (wanted === undefined) return false;
     const next = await openFile(wanted);
     if (next === null) return false;
-    // What follows the last line end of a file that is not written any more is no line.
+    // What follows the last line end of a file that is not written any more is not a line.
     if ((await file.handle.stat()).size > file.offset) this.lost.invalid += 1;
     await file.handle.close();
     this.#file = next;
