@@ -102,9 +102,12 @@ export interface Finding extends Omit<SeenFinding, 'firstSeen' | 'lastSeen'> {
   lastSeen: string | null;
 }
 
-export interface BundleProof extends ProofRecord {
-  /** Whether the record counted at the end of the range, or now if the range has not ended. */
-  state: 'counts' | 'does not count';
+export interface BundleProof extends Omit<ProofRecord, 'state'> {
+  /**
+   * Whether the record counted at the end of the range, or now if the range has not ended. stale: it does not, because a value to which
+   * it is bound has changed.
+   */
+  state: 'counts' | 'does not count' | 'stale';
 }
 
 /** The content of `evidence.json`. Times are ISO 8601, days are UTC. */
@@ -285,7 +288,7 @@ const verdictOf = (reported: Reported | null): EvidenceBundle['verdict'] => ({
 const proofsOf = (reported: Reported | null, counted: readonly ProofRecord[]): BundleProof[] =>
   (reported?.proofs ?? []).map((proof) => ({
     ...proof,
-    state: counted.includes(proof) ? 'counts' : 'does not count',
+    state: proof.state ?? (counted.includes(proof) ? 'counts' : 'does not count'),
   }));
 
 /** The sum of the days: of the history, else of the log. */
