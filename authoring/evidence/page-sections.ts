@@ -127,7 +127,7 @@ const ORIGINS = {
   'control-plane': 'The control plane had received these heads before this bundle was made.',
   files:
     'These heads are the ends of the log files when this bundle was made. They cannot show an earlier change.',
-  null: 'No head is known, so a shortened or rewritten log cannot be told from the original.',
+  null: 'No head is known, so a shortened or rewritten log cannot be distinguished from the original.',
 } as const;
 
 const chainHeads = ({ heads, headsFrom, files }: AuditLog): Html =>

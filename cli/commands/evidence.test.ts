@@ -135,7 +135,7 @@ describe('verify', () => {
       `log line 5: head ${LOG.length} is known, the chain ends at 5`,
     ],
     [
-      'a log that was written anew',
+      'a log that was written again',
       () =>
         write(
           'audit.log',

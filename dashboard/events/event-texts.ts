@@ -6,10 +6,7 @@ import { countText } from '../format.ts';
 export interface SentEvent extends AuditEvent {
   api?: { operation?: string };
   ai_model?: { name?: string };
-  finding_info?: { title?: string };
   entity?: { name?: string };
-  comment?: string;
-  count?: number;
   unmapped: { platform: AuditEvent['unmapped']['platform'] & { action?: string; state?: string } };
 }
 
