@@ -1,4 +1,3 @@
-import type { AdminAction } from '../shapes/admin-action.ts';
 import type { EventKind } from '../shapes/audit-event.ts';
 import type { Cut } from './api-activity.ts';
 import { SEVERITY_IDS } from './outcome-codes.ts';
@@ -80,7 +79,7 @@ export function otherEvent(event: Other, context: Context): object {
       };
     }
     case 'admin':
-      return adminEvent(event.action, event.at, context);
+      return adminEvent(event, context);
     case 'stop': {
       const { state, reason, by, at } = event;
       return {
@@ -106,15 +105,20 @@ export function otherEvent(event: Other, context: Context): object {
   }
 }
 
-/** Routes that create, read or delete; every other route changes something that exists. */
+/** Routes that stop, create, read or delete; every other route changes something that exists. */
 const ADMIN_VERBS: readonly [RegExp, keyof typeof OTHER_CLASSES][] = [
-  [/^(create|register|stop|put|issue)/i, 'adminCreate'],
-  [/^(delete|remove|resume)/i, 'adminDelete'],
+  [/^createStop$/, 'suspended'],
+  [/^deleteStop$/, 'resumed'],
+  [/^(create|register|submit|put|issue)/i, 'adminCreate'],
+  [/^(delete|remove)/i, 'adminDelete'],
   [/^(get|list|read|query)/i, 'adminRead'],
 ];
 
-function adminEvent({ actor, ...action }: AdminAction, at: number, context: Context): object {
+function adminEvent({ comment, query, at, ...event }: Other & { kind: 'admin' }, context: Context): object {
   const text = (value: string): string => value.slice(0, context.cut.text);
+  const texts = (values: object) =>
+    Object.fromEntries(Object.entries<string>({ ...values }).map(([name, value]) => [name, text(value)]));
+  const { actor, ...action } = event.action;
   const [, key] = ADMIN_VERBS.find(([verb]) => verb.test(action.action)) ?? [null, 'adminUpdate' as const];
   const { ruleId, status } = action;
   const by = actor === null ? null : text(actor.sub ?? actor.name ?? actor.method);
@@ -123,12 +127,16 @@ function adminEvent({ actor, ...action }: AdminAction, at: number, context: Cont
   return {
     ...base(context, OTHER_CLASSES[key], at, {
       action: text(action.action),
-      ...(actor !== null && {
-        actor: Object.fromEntries(Object.entries<string>(actor).map(([name, value]) => [name, text(value)])),
-      }),
+      ...(actor !== null && { actor: texts(actor) }),
     }),
     ...actorOf(context.source, by),
-    entity: { name: text(uid === '' ? action.action : uid), type: ruleId === null ? 'agent' : 'proof' },
+    ...(comment !== undefined && { comment: text(comment) }),
+    entity: {
+      name: text(uid === '' ? action.action : uid),
+      ...(query === undefined
+        ? { type: ruleId === null ? 'agent' : 'proof' }
+        : { type: 'query', data: texts(query) }),
+    },
     // An address that is not known is not an IP address.
     src_endpoint: /^[0-9a-f.:]+$/i.test(address) ? { ip: address } : { name: address },
     status_code: String(status),

@@ -14,7 +14,14 @@ export type RecordEvent =
   /** A call of the agent through a lane, or a tunnel. `request`: the request that it belongs to; null: not known. */
   | { kind: 'call'; call: Omit<EgressCall, 'at'>; at: number; request: Pick<AuditEntry, 'identity'> | null }
   | { kind: 'finding'; issue: Issue; state: 'opened' | 'closed'; at: number }
-  | { kind: 'admin'; action: AdminAction; at: number }
+  /** `comment`: why. `query`: what was searched. */
+  | {
+      kind: 'admin';
+      action: Omit<AdminAction, 'id' | 'at'>;
+      comment?: string;
+      query?: Readonly<Record<string, string>>;
+      at: number;
+    }
   /** `by`: who stopped or resumed the agent; null: not known. */
   | { kind: 'stop'; state: 'suspended' | 'resumed'; reason: string; by: string | null; at: number }
   | { kind: 'lifecycle'; state: Lifecycle; at: number }

@@ -119,8 +119,6 @@ export function sampleEvents() {
       kind: 'admin',
       action: {
         ...{
-          id: 1,
-          at: '2026-03-01T12:00:01.000Z',
           action: 'deleteAgent',
           address: '10.0.0.9',
           agentName: 'shop',
@@ -128,6 +126,24 @@ export function sampleEvents() {
         ...{ namespace: 'retail', ruleId: null, status: 204 },
         actor: { method: 'oidc', iss: 'https://login.example.com/', sub: 'alice', name: 'Alice' },
       },
+      at: AT,
+    },
+    query: {
+      kind: 'admin',
+      action: {
+        ...{ action: 'listAuditEvents', address: 'unknown', agentName: null, namespace: null, ruleId: null },
+        ...{ status: 200, actor: { method: 'read-key' } },
+      },
+      query: { user: 'auth0|5f7c', since: '2026-03-01T00:00:00.000Z' },
+      at: AT,
+    },
+    stopByPerson: {
+      kind: 'admin',
+      action: {
+        ...{ action: 'createStop', address: '10.0.0.9', agentName: null, namespace: 'retail', ruleId: null },
+        ...{ status: 201, actor: { method: 'oidc', sub: 'alice' } },
+      },
+      comment: 'leak of data',
       at: AT,
     },
     suspended: { kind: 'stop', state: 'suspended', reason: 'leak of data', by: 'alice', at: AT },
