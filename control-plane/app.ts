@@ -9,6 +9,7 @@ import { actionRecorder } from './auth/record-actions.ts';
 import { compressResponses } from './compress-responses.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from './context.ts';
 import { adminActionRoutes } from './routes/admin-actions.ts';
+import { auditEventRoutes } from './routes/audit-events.ts';
 import { createLiveFleet, type LiveFleet } from './live/fleet.ts';
 import { agentDetailRoutes } from './routes/agent-detail.ts';
 import { dashboardRoutes } from './dashboard/routes.ts';
@@ -72,6 +73,7 @@ export function controlPlaneRoutes(context: ControlPlaneContext): ControlPlaneRo
     History: historyRoutes(context),
     Organisation: organisationRoutes(context, live),
     Stops: stopRoutes(context),
+    'Audit events': auditEventRoutes(context),
     'Admin actions': adminActionRoutes(context),
     Fleet: [...coverageRoutes(context, live), ...ruleRoutes(context, live), ...streamRoutes(context, live)],
     Callers: meRoutes(context),

@@ -15,6 +15,7 @@ import type { Identifier } from './auth/principal.ts';
 import { createRegistrationTokens, signingKeysOf } from './auth/registration-token.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import { NO_RULES, Organisation } from './organisation/organisation.ts';
+import { OwnEvents } from './record/own-events.ts';
 import { NO_STOPS } from './stops/stop-storage.ts';
 import { DEFAULT_ROOT_NAMESPACE, Stops } from './stops/stops.ts';
 
@@ -45,6 +46,8 @@ export interface ControlPlaneContext extends CallerDependencies {
   userPrefix: string;
   organisation: Organisation;
   stops: Stops;
+  /** The audit events of this process; null: the store keeps none. */
+  ownEvents: OwnEvents | null;
   /** Sign-in with an identity provider; null: not configured. */
   signIn: SignIn | null;
   /** Minimum time between two accepted heartbeats of one instance; 0: no limit. */
@@ -61,6 +64,8 @@ type Given = Pick<ControlPlaneContext, 'logger' | 'metrics' | 'store' | 'pods'> 
     signOn?: readonly Identifier[];
     /** Tokens of the cluster. */
     kubernetesTokens?: Identifier | null;
+    /** The name of this replica in its audit events; default: `local`. */
+    instance?: string;
   };
 
 /** How long the namespaces are kept, in milliseconds. Each event stream asks for them with each poll. */
@@ -77,9 +82,13 @@ export interface ContextParts extends Given {
 export function createContext({ config, isStopping, stopping, ...given }: ContextParts): ControlPlaneContext {
   const { PLATFORM_ADMIN_KEY: adminKey, PLATFORM_READ_KEY: readKey } = config;
   const { clock = systemClock, logger, metrics, store, pods } = given;
-  const { signOn = [], kubernetesTokens = null, access = NO_ACCESS } = given;
+  const { signOn = [], kubernetesTokens = null, access = NO_ACCESS, instance = 'local' } = given;
   const isNamed = access.isNamed === undefined ? null : access.isNamed.bind(access);
   const oidc = createOidc({ config: config.oidc, adminKey, clock, logger, isNamed });
+  const stops =
+    given.stops ?? new Stops({ storage: NO_STOPS, rootNamespace: DEFAULT_ROOT_NAMESPACE, clock, logger });
+  const { rootNamespace } = stops;
+  const events = store.auditEvents;
   const keys = signingKeysOf(config.JWT_SECRET, adminKey);
   return {
     logger,
@@ -104,8 +113,8 @@ export function createContext({ config, isStopping, stopping, ...given }: Contex
     isApproverNotAuthor: config.PROOF_APPROVER_NOT_AUTHOR,
     userPrefix: config.oidc?.prefix ?? '',
     organisation: given.organisation ?? new Organisation(NO_RULES, new ManifestWorker()),
-    stops:
-      given.stops ?? new Stops({ storage: NO_STOPS, rootNamespace: DEFAULT_ROOT_NAMESPACE, clock, logger }),
+    stops,
+    ownEvents: events && new OwnEvents({ store: events, clock, instance, rootNamespace }),
     signIn: oidc.signIn,
     remoteNamespace: config.REMOTE_NAMESPACE,
     rateLimitSeconds: config.RATE_LIMIT_SECONDS,

@@ -166,6 +166,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'POST /api/v1/heartbeat': own('/api/v1/heartbeat'),
   'POST /api/v1/token': own('/api/v1/token'),
   'PUT /api/v1/manifest': own('/api/v1/manifest'),
+  'POST /api/v1/audit-events': own('/api/v1/audit-events'),
   'GET /api/v1/directives': { kind: 'agentsOwn', path: '/api/v1/directives', ok: 401 },
   'GET /api/v1/stops': list('/stops'),
   'POST /api/v1/stops': {
@@ -181,6 +182,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /api/v1/rules': list('/rules'),
   'GET /api/v1/organisation': list('/organisation'),
   'GET /api/v1/history': list('/history'),
+  'GET /api/v1/audit-events': list('/audit-events'),
   // The head only: the stream does not end.
   'GET /api/v1/stream': list('/stream'),
   'GET /api/v1/agents/{name}': ofAgent(''),
@@ -190,6 +192,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /api/v1/agents/{name}/egress': ofAgent('/egress'),
   'GET /api/v1/agents/{name}/usage': ofAgent('/usage'),
   'GET /api/v1/agents/{name}/history': ofAgent('/history'),
+  'GET /api/v1/agents/{name}/audit-heads': ofAgent('/audit-heads'),
   'GET /api/v1/agents/{name}/proof': ofAgent('/proof'),
   'POST /api/v1/agents/{name}/proof/rule/{ruleId}': {
     ...{ kind: 'change', path: PROOF, body: { verifiedBy: 'k6', method: 'load' }, ok: 201 },

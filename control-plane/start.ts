@@ -1,4 +1,5 @@
 import type { Server } from 'node:https';
+import { hostname } from 'node:os';
 import { systemClock } from '../runtime/clock.ts';
 import { listen, type Listener } from '../runtime/http-listener.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -34,7 +35,8 @@ export async function startControlPlane(
   let listener: Listener | undefined;
   try {
     const isStopping = (): boolean => signal.aborted;
-    const context = createContext({ config, logger, metrics, isStopping, stopping, ...stores });
+    const given = { config, logger, metrics, isStopping, stopping, ...stores };
+    const context = createContext({ ...given, instance: hostname() });
     listener = await listen({
       handler: createControlPlaneApp(context),
       port: config.PORT,

@@ -91,14 +91,24 @@ const DRAIN_BYTES = 1024 * 1024;
 export function jsonBody(limit: number, { inflate = true } = {}): RequestHandler {
   const type = ['application/json', 'application/*+json'];
   const parse = express.json({ limit, strict: false, type, inflate });
+  return limitedBody(parse, limit, 'a JSON body with Content-Type: application/json');
+}
+
+/** A parser of a text of one content type, with the responses of `jsonBody`; `limit` also after decompression. */
+export function textBody(limit: number, type: string): RequestHandler {
+  return limitedBody(express.text({ limit, type }), limit, `a body with Content-Type: ${type}`);
+}
+
+/** @param wanted for the error: what the route requires */
+function limitedBody(parse: RequestHandler, limit: number, wanted: string): RequestHandler {
   return (request, response, next) => {
     let settled = false;
     const settle = (error?: unknown): void => {
       if (settled) return;
       settled = true;
-      next(error ?? (request.body === undefined ? missingJson(request) : undefined));
+      next(error ?? (request.body === undefined ? missingBody(request, wanted) : undefined));
     };
-    parse(request, response, settle);
+    void parse(request, response, settle);
     if (settled) return;
     // The parser reads a rejected body to its end before it reports the error. An endless body would hold its connection.
     let received = 0;
@@ -109,10 +119,10 @@ export function jsonBody(limit: number, { inflate = true } = {}): RequestHandler
   };
 }
 
-/** The parser skips requests without a body and requests whose content type is not JSON. */
-function missingJson({ headers }: Request): Problem {
+/** The parser skips requests without a body and requests of another content type. */
+function missingBody({ headers }: Request, wanted: string): Problem {
   const status = headers['content-type'] === undefined ? 400 : 415;
-  return new Problem(status, 'this route requires a JSON body with Content-Type: application/json');
+  return new Problem(status, `this route requires ${wanted}`);
 }
 
 function tooLarge(

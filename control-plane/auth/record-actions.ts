@@ -12,17 +12,19 @@ import { oncePerSource, sourceOf } from './once-per-source.ts';
 const REFUSED_MS = 60_000;
 
 type Subject = Pick<AdminAction, 'agentName' | 'namespace'>;
+/** What a handler knows about a request. `comment`: why the caller makes it. */
+type Noted = Subject & { comment?: string };
 
-const agents = new WeakMap<Request, Subject>();
+const notes = new WeakMap<Request, Noted>();
 
 /** Notes which agent a request is about, because its path may contain only the name, and the agent may be removed. */
 export function noteAgent(request: Request, { namespace, name }: AgentKey): void {
-  agents.set(request, { agentName: name, namespace });
+  notes.set(request, { agentName: name, namespace });
 }
 
-/** Notes the namespace of a request that is about several agents. */
-export function noteNamespace(request: Request, namespace: string): void {
-  agents.set(request, { agentName: null, namespace });
+/** Notes the namespace of a request that is about several agents. `comment`: why the caller makes it. */
+export function noteNamespace(request: Request, namespace: string, comment?: string): void {
+  notes.set(request, { agentName: null, namespace, ...(comment !== undefined && { comment }) });
 }
 
 /**
@@ -47,7 +49,8 @@ export function actionRecorder(
         const status = response.statusCode;
         if (status === 403 ? isRefusalDue(asked.address) : isAdmitted) {
           const actor = isIdentified(response) ? actorOf(response) : null;
-          await record({ ...asked, ...agents.get(request), action: route.operation.id, status, actor });
+          const { comment, ...subject } = notes.get(request) ?? {};
+          await record({ ...asked, ...subject, action: route.operation.id, status, actor }, comment);
         }
       });
       next();
@@ -60,12 +63,12 @@ export function actionRecorder(
   };
 }
 
-function actionWriter({ clock, logger, metrics, store }: ControlPlaneContext) {
+function actionWriter({ clock, logger, metrics, store, ownEvents }: ControlPlaneContext) {
   const failures = metrics.counter(
     'platform_control_plane_unrecorded_actions_total',
     'Admin actions that the store could not record.',
   );
-  return async (done: Omit<AdminAction, 'id' | 'at'>): Promise<void> => {
+  return async (done: Omit<AdminAction, 'id' | 'at'>, comment?: string): Promise<void> => {
     const { address: source, agentName: agent, action, namespace, ruleId, status, actor: by } = done;
     const fields = { action, source, actor: by && actorText(by), agent, namespace, ruleId, status };
     if (store.history === null) {
@@ -73,13 +76,25 @@ function actionWriter({ clock, logger, metrics, store }: ControlPlaneContext) {
       return;
     }
     try {
-      await store.history.addAction({ ...done, at: clock.now().toISOString() });
+      const at = clock.now();
+      await store.history.addAction({ ...done, at: at.toISOString() });
+      // A request that failed changed nothing. Refused ones are limited by their source.
+      if (status < 400 || status === 403)
+        await ownEvents?.add(subjectOf(done), {
+          ...{ kind: 'admin', action: done, at: at.getTime() },
+          ...(comment !== undefined && { comment }),
+        });
     } catch (error) {
       failures.add();
       logger.warn('failed to record admin action', { ...fields, error: describeError(error) });
     }
   };
 }
+
+const subjectOf = ({ agentName, namespace }: Subject): Partial<AgentKey> => ({
+  ...(namespace !== null && { namespace }),
+  ...(agentName !== null && { name: agentName }),
+});
 
 /** What the request itself contains, as far as its texts are valid. Invalid texts are not stored. */
 function askedOf(request: Request): Subject & Pick<AdminAction, 'address' | 'ruleId'> {

@@ -9,7 +9,7 @@ import type { AgentKey, AgentRecord } from '../stores/store.ts';
 import { listItemOf } from './agent-row.ts';
 import { type AgentRow, AGENT_FIELDS } from '../../core/shapes/agent-row.ts';
 import { AGENT_QUERY, findAgent, namespaceReader } from './find-agent.ts';
-import { integerIn, oneOf, readQuery, someOf } from './query.ts';
+import { integerIn, nextPage, oneOf, readQuery, someOf } from './query.ts';
 import { readRoute } from './read-route.ts';
 
 /** Default number of agents per page. */
@@ -83,7 +83,10 @@ export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
     const namespaces = await wantedNamespaces(response, context, namespace);
     const page = await store.list({ limit, after, onlyOwn, ...wanted, namespaces }, clock.now());
     response.set('x-total-count', String(page.total));
-    if (page.next !== null) response.set('link', `<${nextPage(request, limit, page.next)}>; rel="next"`);
+    if (page.next !== null) {
+      const next = { limit: String(limit), continue: continueOf(page.next) };
+      response.set('link', `<${nextPage(request, LIST_QUERY, next)}>; rel="next"`);
+    }
     const isTrendWanted = trend === 'true' || fields?.includes('trend') === true;
     const trends = isTrendWanted ? await trendsOf(page.agents) : null;
     return page.agents.map((agent) => {
@@ -115,17 +118,6 @@ export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
 function selected(row: AgentRow, fields: readonly string[] | undefined): Partial<AgentRow> {
   if (fields === undefined) return row;
   return Object.fromEntries(Object.entries(row).filter(([name]) => fields.includes(name)));
-}
-
-/** The URL of the next page, with the same filters. */
-function nextPage({ query }: Request, limit: number, next: AgentKey): string {
-  const parameters = new URLSearchParams({ limit: String(limit) });
-  for (const name of Object.keys(LIST_QUERY).filter((each) => each !== 'limit')) {
-    const value = query[name];
-    if (typeof value === 'string') parameters.set(name, value);
-  }
-  parameters.set('continue', continueOf(next));
-  return `/api/v1/agents?${parameters.toString()}`;
 }
 
 /** The position after which the next page starts, opaque to clients. */

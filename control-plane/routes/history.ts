@@ -20,7 +20,7 @@ import { readRoute } from './read-route.ts';
 const EXAMPLE = '2026-03-01T10:00:00Z';
 
 /** A time in a query. A `+` of an offset has to be percent-encoded, so the example is in UTC. */
-function instant(description: string): QueryParameter<Date> {
+export function instant(description: string): QueryParameter<Date> {
   const field = isoTime(description);
   return {
     read: (raw) => {

@@ -55,6 +55,8 @@ const TAGS = {
   Organisation: 'The rules of the organisation, and the judgement of manifests.',
   Stops: 'Stops of agents: who stopped which agents, and why. Deleting a stop is the resume.',
   Fleet: 'All agents together: what is not seen of them, what each rule found, and changes as events.',
+  'Audit events':
+    'The audit events of agents, with their persons, and the heads of audit logs. Requires a SQL store.',
   'Admin actions': 'The log of requests of persons and programs that change something.',
   Callers: 'Who the caller of a request is, and what it may do.',
   Heartbeats: 'For sidecars and agents: registration, keys, heartbeats and directives.',

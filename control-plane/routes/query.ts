@@ -43,6 +43,18 @@ function isError(result: unknown): result is { error: string } {
   return typeof result === 'object' && result !== null && 'error' in result;
 }
 
+/** The URL of the next page: the parameters of this request that the table has, and `changed`. */
+export function nextPage(
+  { path, query }: Request,
+  parameters: Readonly<Record<string, unknown>>,
+  changed: Readonly<Record<string, string>>,
+): string {
+  const kept = Object.entries(query).filter(
+    (entry): entry is [string, string] => Object.hasOwn(parameters, entry[0]) && typeof entry[1] === 'string',
+  );
+  return `${path}?${new URLSearchParams({ ...Object.fromEntries(kept), ...changed }).toString()}`;
+}
+
 export function integerIn(min: number, max: number, description: string): QueryParameter<number> {
   return {
     read: (raw) => {

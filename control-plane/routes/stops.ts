@@ -104,7 +104,7 @@ function handlersOf(context: ControlPlaneContext) {
         at: clock.now(),
         by: userOf(response),
       });
-      noteNamespace(request, stop.namespace);
+      noteNamespace(request, stop.namespace, stop.spec.reason);
       await requireRight(response, context, { right: 'stop', namespace: stop.namespace });
       const state = await stops.add(stop);
       const { by, reason } = stop.spec;

@@ -24,9 +24,7 @@ const MIRROR_TIMEOUT_MS = 2_000;
 export function dualWriteStore({ store, mirror, clock, logger }: DualWriteOptions): Store {
   const reflect = reflector(clock, logger);
   return {
-    history: store.history,
-    auditEvents: store.auditEvents,
-    cluster: mirror,
+    ...{ history: store.history, auditEvents: store.auditEvents, cluster: mirror },
     async start() {
       await store.start();
       await mirror.start();

@@ -48,8 +48,10 @@ const WITH_QUERY: Responses = { 400: 'The query is not valid.' };
 const WITH_BODY: Responses = {
   400: 'The body is not valid; `errors` lists each invalid member.',
   413: 'The body is too large.',
-  415: 'The body is not JSON, or its charset or encoding is not supported.',
+  415: 'The content type is another one, or its charset or encoding is not supported.',
 };
+
+const JSON_TYPE = 'application/json';
 
 /** A parameter or wildcard of an Express path. */
 const PARAMETER = /[:*](\w+)/g;
@@ -93,7 +95,7 @@ function operationOf(route: DocumentedRoute, options: DocumentOptions): JsonSche
     security: access.security.map((name) => ({ [name]: [] })),
     ...(parameters.length > 0 && { parameters }),
     ...(operation.body !== undefined && {
-      requestBody: { required: true, content: contentOf('application/json', operation.body) },
+      requestBody: { required: true, content: contentOf(operation.bodyType ?? JSON_TYPE, operation.body) },
     }),
     responses: responsesOf(route, access),
   };
@@ -156,7 +158,7 @@ function responseOf(status: number, given: OperationResponse | string): JsonSche
 function contentOfResponse(status: number, { schema, contentType }: OperationResponse): JsonSchema | null {
   if (contentType !== undefined) return contentOf(contentType, schema ?? TEXT);
   if (status >= 400) return contentOf('application/problem+json', schema ?? 'Problem');
-  return schema === undefined ? null : contentOf('application/json', schema);
+  return schema === undefined ? null : contentOf(JSON_TYPE, schema);
 }
 
 const headersOf = (headers: Readonly<Record<string, string>>): JsonSchema =>

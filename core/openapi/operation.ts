@@ -31,6 +31,8 @@ export interface Operation {
   headers?: Readonly<Record<string, OperationParameter>>;
   /** Name of a schema in `SCHEMAS`, or a schema; absent: no body. */
   body?: string | JsonSchema;
+  /** Content type of the body; default: `application/json`. */
+  bodyType?: string;
   /** By status. A Problem, or a response without a body, needs only a description: `{ 404: 'Unknown agent.' }`. */
   responses: Readonly<Record<number, OperationResponse | string>>;
 }

@@ -1,4 +1,6 @@
 import { adminAction } from '../shapes/admin-action.ts';
+import { auditHead } from '../shapes/audit-log.ts';
+import { sentEvent } from '../shapes/audit-event.ts';
 import { agentOrganisation } from '../shapes/agent-organisation.ts';
 import { agentDetail } from '../shapes/agent-detail.ts';
 import { agentRow, agentSelection, fleetEvent } from '../shapes/agent-row.ts';
@@ -46,6 +48,7 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   { FleetStream, DirectiveStream },
   responseSchemas([outcomeCounts, agentRow, agentSelection, fleetEvent]),
   responseSchemas([agentHistory, historyPoint, historyChange, fleetHistory, fleetPoint, adminAction]),
+  responseSchemas([sentEvent, auditHead]),
   responseSchemas([agentDetail, shownStatus, instanceStatus, drift, condition]),
   responseSchemas([me, stopDirective, stopEntry, directives]),
   responseSchemas([notJudged, sentDirective, manifestJudgement, organisationRules, agentOrganisation]),

@@ -1,5 +1,5 @@
 import { IDENTITY_SOURCES } from './identity.ts';
-import { integer, matching, oneOf, text } from './field.ts';
+import { integer, like, matching, named, oneOf, text } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 import { EVENT_KINDS, OUTCOMES } from './values.ts';
 
@@ -59,3 +59,9 @@ export const auditEvent = object('One line of the audit log: an event of OCSF 1.
 
 /** An audit event as the product reads it from a line. */
 export interface AuditEvent extends TypeOf<typeof auditEvent> {}
+
+/** An event as the control plane returns it: with all members of its line. */
+export const sentEvent = named(
+  'AuditEvent',
+  like(auditEvent, () => auditEvent.schema),
+);
