@@ -164,6 +164,34 @@ describe('a sidecar whose audit log cannot be written', () => {
     expect(await exited).toEqual([0, null]);
   });
 
+  test('responds as before after the reader of its standard output has ended, and counts the failed writes', async () => {
+    const proxy = await start({ AUDIT_LOG: 'stdout' });
+    child.stdout?.destroy();
+    await send(proxy, 20);
+    const control = `http://127.0.0.1:${ports?.[1]}`;
+    const counts = async (): Promise<(number | undefined)[]> => {
+      const metrics = await (await fetch(`${control}/metrics`)).text();
+      const valueOf = (name: string): number | undefined =>
+        Number(
+          metrics
+            .split('\n')
+            .find((line) => line.startsWith(`${name} `))
+            ?.split(' ')[1],
+        );
+      return [
+        valueOf('platform_sidecar_audit_log_failures_total'),
+        valueOf('platform_sidecar_audit_log_events_total{result="written"}'),
+      ];
+    };
+    await until(async () => ((await counts())[0] ?? 0) > 0, 'a failed write');
+    // Only the start, which was read.
+    expect((await counts())[1]).toBeLessThan(20);
+    expect((await fetch(`${control}/readyz`)).status).toBe(200);
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+  });
+
   test('has only complete lines after SIGKILL, and continues the chain', async () => {
     const file = join(folder, 'killed.log');
     const env = { AUDIT_LOG: 'file', AUDIT_LOG_PATH: file };

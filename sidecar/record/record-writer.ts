@@ -130,12 +130,25 @@ export class RecordWriter {
   }
 
   #append(event: RecordEvent): void {
-    const { lines, manifest } = this.#options;
-    const line = lines.line(event, { sequence: this.#sequence + 1, prev: this.#prev, ...manifest() });
+    const line = this.#lineOf(event);
+    if (line === null) return;
     this.#sequence += 1;
     this.#prev = hash('sha256', line);
     this.#active.add(line);
     this.#active.last = { sequence: this.#sequence, head: this.#prev };
+  }
+
+  /** null: there is no valid line, and the event is lost. */
+  #lineOf(event: RecordEvent): string | null {
+    const { lines, manifest, logger } = this.#options;
+    try {
+      return lines.line(event, { sequence: this.#sequence + 1, prev: this.#prev, ...manifest() });
+    } catch (error) {
+      // Requests go on, whatever they contain.
+      this.lose(1);
+      logger.warn('failed to record event', { kind: event.kind, error: describeError(error) });
+      return null;
+    }
   }
 
   async #drain(): Promise<void> {

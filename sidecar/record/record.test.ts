@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
-import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ChainVerifier, type ChainReport } from '../../core/record/chain.ts';
 import { columnsOf, parseLine, type EventColumns } from '../../core/record/columns.ts';
+import { freePorts } from '../../examples/demo/free-ports.ts';
+import { call, CHAT, CHAT_REQUEST, json, responseOf } from '../../testing/sidecar/chat-vendor.ts';
+import { post, startTlsVendor } from '../../testing/sidecar/egress-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar/sidecar-rig.ts';
 
 let folder: string;
@@ -80,6 +83,44 @@ test('writes only decisions with AUDIT_LOG_EVENTS=decisions', async () => {
   const kinds = columns(await logged()).map(({ kind }) => kind);
   expect(kinds).toContain('finding');
   expect(kinds).not.toContain('request');
+});
+
+test('no line and no message has a key, a token, a query, a prompt, an argument or an answer', async () => {
+  const vendor = await startTlsVendor();
+  const toolCall = call('search', JSON.stringify({ query: 'planted-argument' }));
+  vendor.respond = json({ ...responseOf(toolCall), system_fingerprint: 'planted-answer' });
+  const [port = 0] = await freePorts(1);
+  await writeFile(join(folder, 'ca.pem'), vendor.ca.cert);
+  const rig = await start({
+    ...{ EGRESS_LANES: `openai=${vendor.url}/v1`, EGRESS_PORT: String(port), EGRESS_MODE: 'enforce' },
+    ...{ EGRESS_CA_FILE: join(folder, 'ca.pem'), POLICY_ENGINE: 'builtin', LOG_LEVEL: 'debug' },
+  });
+  rig.agent.otherwise = (_request, response) => {
+    const messages = [{ role: 'user', content: 'planted-prompt' }];
+    void post(port, CHAT, { ...CHAT_REQUEST, messages }, { authorization: 'Bearer planted-key' }).then(
+      ({ body }) => response.end(body),
+    );
+  };
+  const response = await fetch(`${rig.proxyUrl}/chat?session=planted-query`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer planted-token', cookie: 'session=planted-cookie' },
+    body: JSON.stringify({ prompt: 'planted-prompt' }),
+  });
+  expect(response.status).toBe(200);
+  await rig.settled();
+  await rig.control('/gap');
+  await rig.close();
+  await vendor.close();
+  const lines = await logged();
+  const found = columns(lines);
+  expect(found.map(({ kind }) => kind)).toEqual(
+    expect.arrayContaining(['lifecycle', 'request', 'model', 'finding']),
+  );
+  // The tool is not declared, and the caller is not known.
+  expect(found.find(({ kind }) => kind === 'model')).toMatchObject({ outcome: 'deny', tools: ['search'] });
+  expect(JSON.stringify(vendor.requests)).toContain('planted-prompt');
+  expect(lines.join('\n') + JSON.stringify(rig.log)).not.toContain('planted');
+  expect(verified(lines).findings).toEqual([]);
 });
 
 test('does not start with a path that is not a regular file', async () => {
