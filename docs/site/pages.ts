@@ -57,6 +57,7 @@ export const SIDEBAR = [
   section('Security', '/docs/', [
     ['Threat model', 'guide/threat-model'],
     ['Policy enforcement', 'guide/enforcement'],
+    ['Audit log', 'guide/audit-log'],
     ['LLM analysis', 'guide/llm-analysis'],
     ['Review: what remains possible', 'reference/review'],
     ['Webhook and certificates', 'webhook'],
