@@ -1,6 +1,16 @@
 import { renderColumns, renderTable, type Row } from './report.ts';
 import type { Results } from './results.ts';
-import { BASELINES, HTTP_PROXY, LANE, SIDECAR, UNDICI, WITH_OPA } from './targets.ts';
+import {
+  BASELINES,
+  DECISIONS_LOG,
+  FULL_LOG,
+  HTTP_PROXY,
+  LANE,
+  NO_LOG,
+  SIDECAR,
+  UNDICI,
+  WITH_OPA,
+} from './targets.ts';
 
 /** A promise about the speed or the memory of the sidecar. */
 export interface Bar {
@@ -49,6 +59,17 @@ const lane = (scenario: string): Bar => ({
   of: ({ lanes }) => rowIn(lanes, LANE, scenario)?.against[UNDICI]?.cpu.median,
 });
 
+/** Processor time per request with an audit log, as a multiple of that without. */
+const record = (target: string, scenario: string, atMost: number): Bar => ({
+  name: `processor time per request, ${target}, ${scenario}`,
+  unit: '×',
+  atMost,
+  of: ({ record: rows }) => {
+    const perTime = rowIn(rows, target, scenario)?.against[NO_LOG]?.cpu.median;
+    return perTime === undefined ? undefined : 1 / perTime;
+  },
+});
+
 /** The bars, in the order in which they are printed. All values are medians of the rounds. */
 export const BARS: readonly Bar[] = [
   speed('json', SIDECAR, UNDICI, 1),
@@ -62,6 +83,10 @@ export const BARS: readonly Bar[] = [
   speed('sse', WITH_OPA, HTTP_PROXY, 0.8),
   lane('chat'),
   lane('sse'),
+  record(FULL_LOG, 'json', 1.2),
+  record(FULL_LOG, 'chat', 1.2),
+  record(DECISIONS_LOG, 'json', 1.03),
+  record(DECISIONS_LOG, 'chat', 1.03),
   p99('json'),
   p99('chat'),
   p99('sse'),
@@ -120,10 +145,11 @@ export function renderBars(judged: readonly JudgedBar[]): string {
 
 /** The tables of throughput and the bars as text. `--json` has all other figures. */
 export function renderResults(results: Results): string {
-  const { throughput, lanes } = results;
+  const { throughput, lanes, record: logged } = results;
   const parts: [title: string, text: string | undefined][] = [
     ['throughput and latency at full load', throughput && renderTable(throughput, BASELINES)],
     ['an egress lane, to a vendor with TLS', lanes && renderTable(lanes, [UNDICI])],
+    ['the audit log', logged && renderTable(logged, [NO_LOG])],
     ['bars', renderBars(judge(results))],
   ];
   return parts.flatMap(([title, text]) => (text === undefined ? [] : [`== ${title}\n${text}`])).join('\n\n');

@@ -13,7 +13,7 @@ import { machine, SAVED_RESULTS, type Results } from './results.ts';
 import type { RoundOptions } from './rounds.ts';
 import { measureStart } from './start.ts';
 import { BASELINES, BUILTIN, BUNDLE, sidecar, TARGETS, type Target } from './targets.ts';
-import { measureLanes, measureThroughput } from './throughput.ts';
+import { measureLanes, measureRecord, measureThroughput } from './throughput.ts';
 
 const STARTS_PER_ROUND = 4;
 
@@ -37,6 +37,7 @@ const measureOf = (options: BenchOptions): Record<Section, Measure> => ({
     throughput: await measureThroughput(targetsOf(options), opened, rounds),
   }),
   lanes: async (opened, rounds) => ({ lanes: await measureLanes(opened, rounds) }),
+  record: async (opened, rounds) => ({ record: await measureRecord(opened, rounds) }),
   latency: async (opened, rounds) => ({ latency: await measureLatency(opened, rounds) }),
   start: async (opened, rounds) => ({
     start: await measureStart(opened, { ...rounds, rounds: rounds.rounds * STARTS_PER_ROUND }),

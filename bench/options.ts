@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { BASELINES, TARGETS } from './targets.ts';
 
 /** The parts of a run, in order. */
-export const SECTIONS = ['throughput', 'lanes', 'latency', 'start', 'heap'] as const;
+export const SECTIONS = ['throughput', 'lanes', 'record', 'latency', 'start', 'heap'] as const;
 export type Section = (typeof SECTIONS)[number];
 
 export interface BenchOptions {

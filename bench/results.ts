@@ -11,6 +11,8 @@ export interface Results {
   throughput?: Row[];
   /** An egress lane and a bare forwarder, in front of a vendor with TLS. */
   lanes?: Row[];
+  /** The sidecar with an audit log, and the same without. */
+  record?: Row[];
   latency?: LatencyRow[];
   start?: StartResult;
   heap?: HeapResult;

@@ -285,6 +285,33 @@ export const TARGETS: readonly Target[] = [
   sidecarWithOpa,
 ];
 
+/** The baseline of the audit log. */
+export const NO_LOG = 'audit log off';
+export const FULL_LOG = 'audit log, all';
+export const DECISIONS_LOG = 'audit log, decisions';
+
+/** The sidecar that most users run, with and without an audit log in a file. */
+export const RECORD_TARGETS: readonly Target[] = [
+  sidecar(NO_LOG, { prefix: 'headers', env: BUILTIN }),
+  recording(FULL_LOG, 'all'),
+  recording(DECISIONS_LOG, 'decisions'),
+];
+
+function recording(name: string, events: string): Target {
+  return {
+    name,
+    prefix: 'headers',
+    start: (setup) => {
+      const log = {
+        AUDIT_LOG: 'file',
+        AUDIT_LOG_PATH: join(setup.directory, `${events}.log`),
+        AUDIT_LOG_EVENTS: events,
+      };
+      return startSidecar(setup, BUNDLE, { ...CHART_HEAP, ...BUILTIN, ...log });
+    },
+  };
+}
+
 /** An egress lane in front of a vendor with TLS, and a bare forwarder. */
 export const LANE_TARGETS: readonly Target[] = [
   ofServers(UNDICI, 'bare-undici.ts', { prefix: 'openai', env: { LANE_PATH: '/openai' } }),

@@ -2,7 +2,16 @@ import { LANE_SCENARIOS } from './lane-scenarios.ts';
 import type { Started } from './processes.ts';
 import { rowsOf, type Row } from './report.ts';
 import { MAX_TARGETS, measureRounds, type RoundOptions } from './rounds.ts';
-import { BASELINES, LANE_TARGETS, startTargets, UNDICI, type Target } from './targets.ts';
+import { SCENARIOS } from './scenarios.ts';
+import {
+  BASELINES,
+  LANE_TARGETS,
+  NO_LOG,
+  RECORD_TARGETS,
+  startTargets,
+  UNDICI,
+  type Target,
+} from './targets.ts';
 
 /** Starts the agent and the targets, and measures the targets. */
 async function measureTargets(
@@ -51,4 +60,10 @@ export function groupsOf<T extends { name: string }>(targets: readonly T[]): T[]
 export async function measureLanes(opened: Started[], options: RoundOptions): Promise<Row[]> {
   const own = { ...options, scenarios: LANE_SCENARIOS, tls: true, baselines: [UNDICI] };
   return measureTargets(LANE_TARGETS, opened, own);
+}
+
+/** What the audit log costs. All three targets are under load in each round, so ratios are those of the same second or so. */
+export async function measureRecord(opened: Started[], options: RoundOptions): Promise<Row[]> {
+  const scenarios = SCENARIOS.filter(({ name }) => name !== 'sse');
+  return measureTargets(RECORD_TARGETS, opened, { ...options, scenarios, tls: false, baselines: [NO_LOG] });
 }
