@@ -79,6 +79,7 @@ const CHECKED: Readonly<Record<string, string>> = {
   'docs/guide/agent.md#Health report in another language': 'core/health/parse-agent-report.test.ts',
   'docs/guide/egress.md#Vendors with a private CA': 'core/injection/decide.test.ts',
   'docs/guide/frameworks.md': 'scripts/framework-texts.test.ts',
+  'docs/guide/identity.md': 'sidecar/identity/guide.test.ts',
   'docs/guide/roles.md#Rights in a cluster': 'control-plane/roles.apiserver.test.ts',
   'docs/guide/roles.md#Rights outside a cluster': 'control-plane/auth/access/roles.test.ts',
   'docs/guide/otlp.md': 'testing/frameworks/instrumented.integration.test.ts',

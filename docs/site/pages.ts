@@ -56,6 +56,7 @@ export const SIDEBAR = [
   ]),
   section('Security', '/docs/', [
     ['Threat model', 'guide/threat-model'],
+    ['Who made a request', 'guide/identity'],
     ['Policy enforcement', 'guide/enforcement'],
     ['Audit log', 'guide/audit-log'],
     ['LLM analysis', 'guide/llm-analysis'],
