@@ -14,6 +14,7 @@ import { freePorts } from '../examples/demo/free-ports.ts';
 import { COMPILE_CACHE } from '../testing/machine/compile-cache.ts';
 import { until } from '../testing/time/until.ts';
 import { terminationLogAt } from '../testing/machine/termination-log.ts';
+import { AUDIENCE, ISSUER, issuerKey, TokenIssuer } from '../testing/sign-in/token-issuer.ts';
 import { manifestText } from '../testing/sidecar/sidecar-rig.ts';
 
 const BUNDLE = 'dist/sidecar/main.js';
@@ -109,6 +110,25 @@ async function startGood(
 describe('the bundle', () => {
   test('is smaller than 3 MB', async () => {
     expect((await stat(BUNDLE)).size).toBeLessThan(3_000_000);
+  });
+
+  test('loads the library of tokens with the first token, while the request goes on', async () => {
+    const issuer = new TokenIssuer([await issuerKey('key-1', 'RS256')]);
+    await issuer.open();
+    try {
+      const auth = { type: 'jwt', jwksUri: issuer.url, issuer: ISSUER, audience: AUDIENCE };
+      const started = await startGood(() => ({ api: { auth } }));
+      const authorization = `Bearer ${await issuer.sign(new Date())}`;
+      expect(await (await fetch(started.proxy, { headers: { authorization } })).text()).toBe('ok');
+      const identities = async (): Promise<unknown[]> =>
+        ((await (await fetch(`${started.control}/audit`)).json()) as AuditEntry[]).map(
+          ({ identity }) => identity,
+        );
+      await until(async () => JSON.stringify(await identities()).includes('alice'), 'the verification');
+      expect(await identities()).toEqual([{ source: 'jwt', user: 'alice' }]);
+    } finally {
+      await issuer.close();
+    }
   });
 
   test('contains neither the Kubernetes client nor the library of a vendor of LLMs', async () => {
