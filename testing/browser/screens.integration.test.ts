@@ -122,6 +122,9 @@ const SCREENS: readonly Screen[] = [
   },
   { name: 'the coverage', hash: '#/coverage', text: 'research/summarizer' },
   { name: 'the organisation without rules', hash: '#/organisation', text: 'No organisation rules yet' },
+  // The query of the page is the first event.
+  { name: 'the events', hash: '#/events', text: 'listAuditEvents' },
+  { name: 'the events of an agent', hash: `${AGENT}/events`, text: 'listAuditEvents' },
   { name: 'the stops without a stop', hash: '#/stops', text: 'No agent is stopped' },
   { name: 'the rules', hash: '#/rules', text: 'EVAL-01' },
   { name: 'a rule', hash: '#/rules/MEM-03', text: 'Migration to the new vector store.' },

@@ -2,12 +2,12 @@ import { appendFile, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RecordLines } from '../../core/record/line.ts';
-import { NO_LINE, type RecordEvent } from '../../core/record/record-event.ts';
+import { NO_LINE, type RecordEvent, type RecordSource } from '../../core/record/record-event.ts';
 import { sampleEvents, SAMPLE_SOURCE } from './sample-events.ts';
 
-/** Makes the lines of one chain. `start`: distinguishes the chains of several processes. */
-export function lineMaker(start = 0): (event: RecordEvent) => string {
-  const source = { ...SAMPLE_SOURCE, startedAt: SAMPLE_SOURCE.startedAt + start };
+/** Makes the lines of one chain. */
+export function lineMaker(changed: Partial<RecordSource> = {}): (event: RecordEvent) => string {
+  const source = { ...SAMPLE_SOURCE, ...changed };
   const lines = new RecordLines({ source, hintsOf: () => undefined, hostOf: () => 'api.openai.com' });
   let sequence = 0;
   return (event) => lines.line(event, { sequence: (sequence += 1), prev: NO_LINE });
@@ -49,7 +49,7 @@ export class RecordFiles {
 
   /** Another process writes the next lines. */
   newChain(): void {
-    this.#line = lineMaker(1);
+    this.#line = lineMaker({ startedAt: SAMPLE_SOURCE.startedAt + 1 });
   }
 
   close(): Promise<void> {

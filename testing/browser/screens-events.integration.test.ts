@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import type { RecordEvent } from '../../core/record/record-event.ts';
+import type { AuditEntry } from '../../core/shapes/audit-entry.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { aHeartbeat } from '../fleet/heartbeat.ts';
 import { whyNoBrowser } from '../machine/debian-server.ts';
@@ -12,11 +13,12 @@ import { ADMIN_KEY, DashboardPlane, NOW } from './dashboard-plane.ts';
 import { DESKTOP, expectAccessible, expectScreenshot, inPage, isLoaded, shown } from './screen.ts';
 
 const SHOP = { namespace: 'retail', name: 'shop' };
+const REFUNDS = { namespace: 'support', name: 'refund-helper' };
 /** What a person, a tool and a reason can contain. */
 const MARKUP = '<img src=x onerror="document.title=1"><b>bold</b>';
 let browser: TestBrowser;
 let plane: DashboardPlane;
-let line: ReturnType<typeof lineMaker>;
+const line = lineMaker();
 
 const visit = (hash: string, options: Partial<VisitOptions> = {}): Promise<Visit> =>
   browser.visit({ url: plane.url, hash, key: ADMIN_KEY, now: NOW, viewport: DESKTOP, ...options });
@@ -36,7 +38,7 @@ const requestAt = (minutes: number): RecordEvent => {
   beforeAll(async () => {
     [browser, plane] = await Promise.all([TestBrowser.launch(), DashboardPlane.open()]);
     await plane.heartbeat(SHOP, aHeartbeat({ instance: 'shop-1' }));
-    line = lineMaker();
+    await plane.heartbeat(REFUNDS, aHeartbeat({ instance: 'refund-helper-1' }));
   });
   afterEach(async () => {
     plane.intercept = () => null;
@@ -75,10 +77,15 @@ const requestAt = (minutes: number): RecordEvent => {
   describe('of one agent', () => {
     beforeAll(async () => {
       const { undeclaredTool, request } = sampleEvents();
-      const entry = { ...request.entry, identity: { source: 'jwt', user: MARKUP } } as const;
+      const identity = { source: 'jwt', user: MARKUP } as const;
+      const entry = { ...request.entry, timestamp: NOW.toISOString(), identity };
       await send([
         ...Object.values(sampleEvents()),
-        { ...undeclaredTool, call: { ...undeclaredTool.call, toolsCalled: [MARKUP], violations: [MARKUP] } },
+        {
+          ...undeclaredTool,
+          at: NOW.getTime(),
+          call: { ...undeclaredTool.call, toolsCalled: [MARKUP], violations: [MARKUP] },
+        },
         { kind: 'request', entry },
       ]);
     });
@@ -107,17 +114,17 @@ const requestAt = (minutes: number): RecordEvent => {
     });
 
     test.each([
-      ['Person', 'alice', 'user=alice', ['deleteAgent', 'leak of data']],
-      ['Tool', 'wipe_disk', 'tool=wipe_disk', ['wipe_disk']],
-    ])('are filtered by %s with Enter', async (label, value, query, found) => {
+      ['Person', 'alice', 'user=alice'],
+      ['Tool', 'wipe_disk', 'tool=wipe_disk'],
+    ])('are filtered by %s with Enter', async (name, value, query) => {
       const { page } = await visit('#/events?namespace=retail');
       await shown(page, 'delete_file');
-      await page.getByLabel(label).fill(value);
+      await page.getByRole('textbox', { name }).fill(value);
       await page.keyboard.press('Enter');
       await eventually(async () => {
         const texts = await textsOf(page);
-        expect(texts).toHaveLength(found.length);
-        for (const part of found) expect(texts.join('\n')).toContain(part);
+        expect(texts.length).toBeGreaterThan(0);
+        expect(texts.filter((text) => !text.includes(value))).toEqual([]);
       });
       expect(await inPage<string>(page, 'location.hash')).toBe(`#/events?namespace=retail&${query}`);
     });
@@ -162,11 +169,56 @@ const requestAt = (minutes: number): RecordEvent => {
   });
 
   test('docs/images/dashboard-events.png shows the present page: else run npm run screenshots', async () => {
+    await plane.auditEvents(REFUNDS, refundEvents().map(lineMaker({ ...REFUNDS_SOURCE })));
     const wide = { viewport: { width: 1440, height: 1000 } };
-    const { page } = await visit('#/events?namespace=retail&until=2026-03-01T12:00:02.000Z', wide);
-    await page.locator('.events summary', { hasText: 'delete_file' }).click();
+    // The query of this page is an event too, at the present.
+    const { page } = await visit(`#/events?namespace=support&until=${NOW.toISOString()}`, wide);
+    await page.locator('.events summary', { hasText: 'refund_order' }).first().click();
     await page.locator('.events dl').waitFor();
     await isLoaded(page);
     await expectScreenshot(page, 'events');
   });
 });
+
+const REFUNDS_SOURCE = { namespace: REFUNDS.namespace, agent: REFUNDS.name, instance: 'refund-helper-1' };
+
+/** Some minutes of an agent, the oldest first. */
+function refundEvents(): RecordEvent[] {
+  const { started, request, deniedWithoutIdentity, failOpen, modelCall, findingOpened, suspended, resumed } =
+    sampleEvents();
+  const { toolCall, destructiveBlocked, lost } = sampleEvents();
+  const before = (seconds: number): number => NOW.getTime() - seconds * 1_000;
+  const entryOf = ({ entry }: { entry: AuditEntry }, seconds: number, user?: string): RecordEvent => ({
+    kind: 'request',
+    entry: {
+      ...{ ...entry, timestamp: new Date(before(seconds)).toISOString() },
+      ...(user !== undefined && { identity: { source: 'jwt', user } }),
+    },
+  });
+  const callOf = (
+    { call, ...event }: RecordEvent & { kind: 'call' },
+    seconds: number,
+    tool: string,
+  ): RecordEvent => ({
+    ...{ ...event, at: before(seconds), request: { identity: { source: 'jwt', user: 'bob@example.com' } } },
+    call: { ...call, toolsCalled: [tool] },
+  });
+  return [
+    { ...started, at: before(1_790) },
+    entryOf(request, 1_512, 'alice@example.com'),
+    {
+      ...{ ...findingOpened, at: before(1_500) },
+      issue: { ...findingOpened.issue, description: 'the model gpt-4o-mini is not declared' },
+    },
+    entryOf(failOpen, 960, 'alice@example.com'),
+    { ...lost, at: before(955) },
+    entryOf(request, 412, 'bob@example.com'),
+    callOf(modelCall, 411, 'lookup_order'),
+    callOf(toolCall, 410, 'lookup_order'),
+    callOf(destructiveBlocked, 408, 'refund_order'),
+    entryOf(deniedWithoutIdentity, 233),
+    { ...suspended, reason: 'wrong refunds since 14:00', at: before(190) },
+    { ...resumed, reason: 'manifest corrected', at: before(31) },
+    entryOf(request, 12, 'alice@example.com'),
+  ];
+}
