@@ -21,7 +21,7 @@ function firstToolWithout(
   return index === -1 ? null : `spec.tools[${index}].annotations`;
 }
 
-/** Rules based on the OWASP Top 10 for LLM Applications; the ids follow its first edition. */
+/** Rules based on the OWASP Top 10 for LLM Applications; the ids follow its edition of 2023. */
 export const OWASP_RULES: RulesOfPack = {
   'SEC-LLM-01': {
     severity: 'high',

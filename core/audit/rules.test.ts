@@ -250,6 +250,15 @@ describe('compliance rules', () => {
       expect.objectContaining({ id: found?.[1], title: found?.[2] }),
     );
   });
+
+  // The AI Act does not require evidence of tampering, in contrast to some summaries of its Article 12.
+  test('no article of the AI Act is mapped to the chain of the audit log', () => {
+    const ofCapability = (name: string): Maps =>
+      crosswalk.capabilities.find(({ id }) => id === name)?.maps ?? {};
+    expect(ofCapability('audit-log')).toHaveProperty('euAiAct');
+    expect(ofCapability('audit-chain')).toHaveProperty('nistAiRmf10');
+    expect(ofCapability('audit-chain')).not.toHaveProperty('euAiAct');
+  });
 });
 
 /** Severities, tiers and evidence from the contract's table. */

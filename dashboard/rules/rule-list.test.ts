@@ -30,7 +30,7 @@ describe('filter', () => {
 
 test('groups follow the order of the API', () => {
   expect(groupRules(RULES).map(({ title, rules }) => [title, rules.length])).toEqual([
-    ['OWASP Top 10 for LLM applications', 1],
+    ['OWASP Top 10 for LLM Applications 2026', 1],
     ['Observability', 1],
     ['Gap: declared and observed', 1],
   ]);

@@ -12,7 +12,7 @@ export interface RuleFilter {
 }
 
 const PACK_TITLES: Readonly<Record<Pack, string>> = {
-  'owasp-llm-top10': 'OWASP Top 10 for LLM applications',
+  'owasp-llm-top10': 'OWASP Top 10 for LLM Applications 2026',
   'model-resilience': 'Model resilience',
   'memory-hygiene': 'Memory hygiene',
   'evaluation-coverage': 'Evaluation coverage',
