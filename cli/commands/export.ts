@@ -1,23 +1,41 @@
 import { readFile } from 'node:fs/promises';
-import { dirname, relative, resolve } from 'node:path';
-import { Option } from 'commander';
+import { basename, dirname, relative, resolve } from 'node:path';
+import { Option, type Command } from 'commander';
+import {
+  cycloneDx,
+  SPEC_VERSIONS,
+  type ObservedItem,
+  type SpecVersion,
+} from '../../authoring/bom/cyclonedx.ts';
 import { cardOf } from '../../core/manifest/card.ts';
+import type { Manifest } from '../../core/manifest/manifest.ts';
+import { referenceOf } from '../../core/manifest/references.ts';
+import { parseReady } from '../../core/observation/parse-evidence.ts';
+import { fileHash } from '../../probe/in-force.ts';
+import type { LoadedManifest } from '../../runtime/manifest-file.ts';
+import { notFound } from '../admin-key.ts';
 import { agentsMdBlock, withAgentsMdBlock } from '../agents-md.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { isSameFile, OVERWRITES_INPUT, readCauseOf } from '../file-failure.ts';
 import { writeProblem } from '../write-problem.ts';
 import { invalidManifest, load } from '../load.ts';
+import { parseMatrix } from '../egress/reports.ts';
+import { httpUrl } from '../option-values.ts';
 import { ManifestArgument } from '../manifest-argument.ts';
 import { Alias } from '../output-options.ts';
 import { done, failed, json, printable, refusal, type Rendered } from '../rendered.ts';
+import { failureText, requestJson, shownUrl } from '../sidecar-request.ts';
 import { decodeText } from '../source-files.ts';
 
-const FORMATS = ['agentcard', 'agents-md-block'] as const;
+const FORMATS = ['agentcard', 'agents-md-block', 'cyclonedx'] as const;
 
 interface ExportFlags {
   format: (typeof FORMATS)[number];
   /** File, as typed; absent: print. */
   output?: string;
+  /** The control port of a sidecar. */
+  url?: URL;
+  specVersion: SpecVersion;
 }
 
 export const addExport: AddCommand = (program, context, finish) => {
@@ -25,7 +43,7 @@ export const addExport: AddCommand = (program, context, finish) => {
     .command('export')
     .summary('convert a manifest to another format')
     .description(
-      'Prints a manifest as A2A 1.0 agent card, or as a block for AGENTS.md, the file that coding assistants read.',
+      'Prints a manifest as A2A 1.0 agent card, as a block for AGENTS.md, the file that coding assistants read, or as a CycloneDX bill of materials.',
     )
     .addArgument(new ManifestArgument())
     .addOption(new Option('--format <format>', 'output format').choices(FORMATS).makeOptionMandatory())
@@ -34,26 +52,43 @@ export const addExport: AddCommand = (program, context, finish) => {
       'write to a file; agents-md-block: add the block to the file, or replace its earlier version',
     )
     .addOption(new Alias('--into <file>', 'output'))
+    .option('--url <url>', "cyclonedx: URL of the sidecar's control port, to add what it observed", httpUrl)
+    .addOption(
+      new Option('--spec-version <version>', 'cyclonedx: version of the specification')
+        .choices(SPEC_VERSIONS)
+        .default('1.6'),
+    )
     .addHelpText('after', HELP)
-    .action(async (file: string, flags: ExportFlags) => finish(await exportManifest(file, flags, context)));
+    .action(async (file: string, flags: ExportFlags, command: Command) => {
+      if (flags.url !== undefined && flags.format !== 'cyclonedx')
+        command.error('error: --url requires --format cyclonedx');
+      finish(await exportManifest(file, flags, context));
+    });
 };
 
 const HELP = `
 Examples:
   $ platform export agent.yaml --format agentcard --output agent-card.json
   $ platform export agent.yaml --format agents-md-block --output AGENTS.md
+  $ platform export agent.yaml --format cyclonedx --url localhost:4001 --output bom.json
 
 The card lists an interface only if the manifest declares spec.api.a2a and spec.api.url. The block is between two marker
 comments with the name of the agent, so that a file can have the blocks of several agents. Other text is not changed. With
 --output, the path of the manifest in the block is relative to the directory of that file.
 
-Exit codes: 0 printed or written; 1 the manifest is not valid, or the file cannot be written.`;
+A bill of materials has what the manifest declares and, with --url, what lanes and census observed; each part says which. It has no
+keys, no texts of prompts and no time, so two exports of the same state are equal.
+
+Exit codes: 0 printed or written; 1 the manifest is not valid, the sidecar is
+unreachable, or the file cannot be written.`;
 
 async function exportManifest(file: string, flags: ExportFlags, context: CliContext): Promise<Rendered> {
   const loaded = await load(file, context);
   if (!loaded.ok) return invalidManifest(loaded, false);
   const { manifest } = loaded;
-  const card = flags.format === 'agentcard' ? json(cardOf(manifest)) : null;
+  const whole = await documentOf(loaded, file, flags, context);
+  if (whole?.ok === false) return refusal(whole.reason, false);
+  const card = whole?.text ?? null;
   const { output } = flags;
   if (output === undefined) return done(card ?? `${agentsMdBlock(manifest, file)}\n`);
   const [source, target] = [resolve(context.cwd, file), resolve(context.cwd, output)];
@@ -67,12 +102,58 @@ async function exportManifest(file: string, flags: ExportFlags, context: CliCont
     return failed(`error: cannot read ${name}: ${readCauseOf(error)}\n`);
   }
   const block = agentsMdBlock(manifest, relative(dirname(target), source));
-  const whole = { ok: true, text: card ?? '' } as const;
-  const next = card === null ? withAgentsMdBlock(before, manifest.metadata.name, block) : whole;
+  const replaced = { ok: true, text: card ?? '' } as const;
+  const next = card === null ? withAgentsMdBlock(before, manifest.metadata.name, block) : replaced;
   if (!next.ok) return failed(`error: ${name} ${next.reason}; nothing was written\n`);
   if (next.text === before) return done(`${name} is up to date\n`);
   const problem = await writeProblem(target, output, next.text);
   return problem === null ? done(`wrote ${name}\n`) : refusal(problem, false);
+}
+
+type Document = { ok: true; text: string } | { ok: false; reason: string };
+
+/** The whole output; null: a block in another file. */
+async function documentOf(
+  loaded: LoadedManifest & { ok: true },
+  file: string,
+  { format, url, specVersion }: ExportFlags,
+  context: CliContext,
+): Promise<Document | null> {
+  const { manifest, hash: manifestHash } = loaded;
+  if (format === 'agents-md-block') return null;
+  if (format === 'agentcard') return { ok: true, text: json(cardOf(manifest)) };
+  const fileHashes = await hashesOf(manifest, dirname(resolve(context.cwd, file)));
+  const observed = url === undefined ? null : await observedItems(manifest, url);
+  if (observed?.ok === false) return observed;
+  const input = { manifest, manifestHash, file: basename(file), fileHashes, observed, specVersion };
+  return { ok: true, text: json(cycloneDx(input)) };
+}
+
+/** The hash of the prompt file, if it can be read. */
+async function hashesOf(manifest: Manifest, folder: string): Promise<Map<string, string>> {
+  const system = manifest.spec.prompts?.system ?? '';
+  const sources = { env: null, folder, secretDir: null, now: () => new Date(0) };
+  const sha256 = referenceOf(system)?.kind === 'file' ? await fileHash(system, sources) : null;
+  return new Map(sha256 ? [[referenceOf(system)?.name ?? '', sha256]] : []);
+}
+
+/** What the sidecar of the agent observed. */
+async function observedItems(
+  { metadata: { name } }: Manifest,
+  base: URL,
+): Promise<{ ok: true; url: string; items: ObservedItem[] } | { ok: false; reason: string }> {
+  try {
+    const url = shownUrl(base);
+    const { agentName } = await requestJson(base, '/health/ready', parseReady);
+    if (agentName !== name)
+      return notFound(
+        `the sidecar at ${url} belongs to agent "${printable(agentName)}", but the manifest is for "${name}"`,
+      );
+    const rows = await requestJson(base, '/explore?view=matrix', parseMatrix);
+    return { ok: true, url, items: rows.filter(({ observed }) => observed === true) };
+  } catch (error) {
+    return notFound(failureText(error));
+  }
 }
 
 /** Text of a file; empty if the file does not exist. */
