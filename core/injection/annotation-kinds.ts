@@ -55,6 +55,14 @@ export function matching(allowed: string, pattern: RegExp, maxLength = Infinity)
   };
 }
 
+/** IP addresses and networks separated by commas. The sidecar checks the numbers. */
+export const networks = (): AnnotationKind<string> =>
+  matching(
+    'IP addresses and networks separated by commas',
+    /^[0-9A-Fa-f.:]+([/][0-9]{1,3})?( *, *[0-9A-Fa-f.:]+([/][0-9]{1,3})?)*$/,
+    1024,
+  );
+
 export function integer(minimum: number, maximum: number): AnnotationKind<number> {
   const pattern = `^(0|[1-9][0-9]{0,${String(maximum).length - 1}})$`;
   const digits = new RegExp(pattern);

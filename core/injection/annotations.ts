@@ -7,6 +7,7 @@ import {
   boolean,
   integer,
   matching,
+  networks,
   NO_LIMIT,
   oneOf,
   optionalLimit,
@@ -240,11 +241,7 @@ export const ANNOTATIONS = {
       'The proxies whose `platform.io/identity-header` counts: IP addresses and networks separated by commas, such as `10.0.0.0/8,127.0.0.1`. The address of the connection to the sidecar must be one of them.',
     default: 'no header is read',
     sidecarVariable: 'IDENTITY_PROXIES',
-    ...matching(
-      'IP addresses and networks separated by commas',
-      /^[0-9A-Fa-f.:]+([/][0-9]{1,3})?( *, *[0-9A-Fa-f.:]+([/][0-9]{1,3})?)*$/,
-      1024,
-    ),
+    ...networks(),
   },
   compliantGrade: {
     name: 'platform.io/compliant-grade',
