@@ -296,6 +296,13 @@ describe('the keys', () => {
     expect(await identityOf(token)).toEqual(none('jwks-unreachable'));
   });
 
+  test('are unreachable at an address that is not a URL, although the manifest is valid', async () => {
+    tokens = tokensWith({ jwksUri: 'https://login.example.com:99999/jwks' });
+    expect(await identityOf(await issuer.sign(clock.now()))).toEqual(none('jwks-unreachable'));
+    const fields = { host: null, problem: 'not a URL' };
+    expect(log).toEqual([['warn', 'identity keys unavailable', fields]]);
+  });
+
   test('of another kind than the token names are not used', async () => {
     const [first] = keys;
     issuer.respond = (_, response) =>

@@ -58,7 +58,8 @@ export function createVerify(options: VerifyOptions): (token: string) => Promise
 
 /** The keys of the issuer, requested when a token needs them. */
 function createKeys({ auth, clock, logger, guard }: VerifyOptions): JWTVerifyGetKey {
-  const url = new URL(auth.jwksUri);
+  const url = URL.parse(auth.jwksUri);
+  const host = url?.host ?? null;
   let keys: JWTVerifyGetKey | null = null;
   let readMs = -Infinity;
   let failedMs = -Infinity;
@@ -67,11 +68,11 @@ function createKeys({ auth, clock, logger, guard }: VerifyOptions): JWTVerifyGet
     if (clock.monotonicMs() - failedMs < RETRY_MS) throw new KeysUnreachable();
     const found = await requestKeys(url, guard);
     if ('problem' in found) {
-      if (failedMs === -Infinity) logger.warn('identity keys unavailable', { host: url.host, ...found });
+      if (failedMs === -Infinity) logger.warn('identity keys unavailable', { host, ...found });
       failedMs = clock.monotonicMs();
       throw new KeysUnreachable();
     }
-    if (failedMs !== -Infinity) logger.info('identity keys available again', { host: url.host });
+    if (failedMs !== -Infinity) logger.info('identity keys available again', { host });
     failedMs = -Infinity;
     readMs = clock.monotonicMs();
     return (keys = found.keys);
@@ -93,9 +94,11 @@ function createKeys({ auth, clock, logger, guard }: VerifyOptions): JWTVerifyGet
 }
 
 async function requestKeys(
-  url: URL,
+  url: URL | null,
   guard: AddressGuard,
 ): Promise<{ keys: JWTVerifyGetKey } | { problem: string }> {
+  // The pattern of the manifest accepts a port such as 99999.
+  if (url === null) return { problem: 'not a URL' };
   const response = await exchange(url, { maxBytes: MAX_KEYS_BYTES, guard });
   if (!response.answered) return { problem: response.reason };
   if (response.status !== 200) return { problem: `status ${response.status}` };
