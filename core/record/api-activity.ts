@@ -28,6 +28,8 @@ export interface ApiActivity {
   /** The host of a call, with a port if it is not that of the scheme; null: a request to the agent. */
   host: string | null;
   model: string | null;
+  /** The vendor of the lane; null: not known. */
+  provider: string | null;
   usage: EgressUsage | null;
   tools: readonly string[];
   facts: Facts;
@@ -79,7 +81,7 @@ export class ApiActivityLines {
       `,"actor":{${this.#actor}${session}${user}}` +
       (event.model === null
         ? ''
-        : `,"ai_model":{"ai_provider":${text(place.provider ?? 'unknown')},"name":${text(event.model)}}`) +
+        : `,"ai_model":{"ai_provider":${text(event.provider ?? place.provider ?? 'unknown')},"name":${text(event.model)}}`) +
       `,"api":{"operation":${text(event.operation)},${request}"service":{"name":${text(event.service)}}}` +
       `,"category_uid":6,"class_uid":${CLASS},"disposition_id":${codes.disposition}` +
       (event.host === null ? '' : `,"dst_endpoint":${destinationOf(event.host, text)}`) +

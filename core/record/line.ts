@@ -1,3 +1,4 @@
+import { vendorLaneOf, vendorOfLane } from '../egress/lane-variables.ts';
 import type { EgressCall } from '../shapes/egress-call.ts';
 import { ApiActivityLines, type ApiActivity, type Cut } from './api-activity.ts';
 import { canonicalJson } from './canonical.ts';
@@ -81,7 +82,7 @@ function requestOf({ entry }: RecordEvent & { kind: 'request' }, agent: string):
     identity: entry.identity,
     address: entry.address ?? null,
     host: null,
-    model: null,
+    ...{ model: null, provider: null },
     usage: null,
     tools: [],
     facts: factsOfEntry(entry),
@@ -110,6 +111,7 @@ function callOf(
     address: null,
     host: kind === 'connect' ? call.path : (hostOf(call.lane) ?? call.lane),
     model: kind === 'model' ? call.model : null,
+    provider: vendorLaneOf(call.lane) === null ? null : vendorOfLane(call.lane),
     usage: call.usage,
     tools: call.toolsCalled,
     facts: factsOfCall(call),

@@ -23,6 +23,7 @@ const entry: AuditEntry = {
   ...{ bytesIn: 10, bytesOut: 20, statusCode: 200, upstreamStatusCode: 200, durationMs: 612.4 },
   ...{ address: '10.1.2.3', outcome: 'allow', identity },
 };
+const { address: _address, ...withoutAddress } = entry;
 const call: Omit<EgressCall, 'at'> = {
   ...{ id: 1, lane: 'openai', method: 'POST', path: '/v1/chat/completions', model: 'gpt-4o', stream: false },
   ...{
@@ -43,6 +44,13 @@ export function sampleEvents() {
   return {
     started: { kind: 'lifecycle', state: 'started', at: AT },
     request: { kind: 'request', entry },
+    reportedRequest: {
+      kind: 'request',
+      entry: {
+        ...{ ...withoutAddress, toolsCalled: ['read_file'], userConfirmed: true },
+        guardrailsInvoked: ['pii-detector'],
+      },
+    },
     requestOfNobody: {
       kind: 'request',
       entry: { ...entry, method: 'GET', identity: { source: 'none', reason: 'no-token' } },
@@ -56,7 +64,18 @@ export function sampleEvents() {
     },
     failOpen: { kind: 'request', entry: { ...entry, outcome: 'failOpen' } },
     notEvaluated: { kind: 'request', entry: { ...entry, outcome: 'notEvaluated', aborted: true } },
-    modelCall: { kind: 'call', call: { ...call, usage }, at: AT, request: entry },
+    modelCall: {
+      kind: 'call',
+      call: { ...call, usage, toolsExecuted: ['search'], otherModels: ['gpt-4o-mini'] },
+      at: AT,
+      request: entry,
+    },
+    longCall: {
+      kind: 'call',
+      call: { ...call, toolsOffered: Array.from({ length: 500 }, (_, index) => `generated_tool_${index}`) },
+      at: AT,
+      request: entry,
+    },
     undeclaredTool: {
       kind: 'call',
       call: { ...call, toolsCalled: ['wipe_disk'], outcome: 'deny', violations: ['tool_not_declared'] },
@@ -94,6 +113,15 @@ export function sampleEvents() {
         path: 'api.example.com:443',
         toolsOffered: [],
         toolsCalled: [],
+      },
+      at: AT,
+      request: null,
+    },
+    tunnelToAddress: {
+      kind: 'call',
+      call: {
+        ...{ ...call, lane: 'connect', method: 'CONNECT', path: '[2001:db8::1]:443', statusCode: null },
+        ...{ model: null, toolsOffered: [], toolsCalled: [] },
       },
       at: AT,
       request: null,
