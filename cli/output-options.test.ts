@@ -41,6 +41,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   stop: { output: 'report', formats: TEXT },
   resume: { output: 'report', formats: TEXT },
   'audit-log': {},
+  'audit-log query': { output: 'report', formats: TEXT },
   'audit-log verify': { output: 'report', formats: TEXT },
   'audit-log columns': { output: 'report', formats: TEXT },
   migrate: { output: 'file', manifest: 'file' },
@@ -61,6 +62,7 @@ const TABLE: Readonly<Record<string, Row>> = {
 
 /** Arguments that a command needs in addition to a manifest. */
 const NEEDED: Readonly<Record<string, string>> = {
+  'audit-log query': 'none.log',
   'audit-log verify': 'none.log',
   diff: 'none.yaml',
   evaluate: '--url localhost:1 --dataset smoke',

@@ -3,17 +3,18 @@ import type { AddCommand, CliContext } from '../context.ts';
 import { formatOption, jsonOption, ReportOption, type FormatFlags } from '../output-options.ts';
 import { reported, type Rendered } from '../rendered.ts';
 import { painter, table } from '../table.ts';
+import { addAuditLogQuery } from './audit-log-query.ts';
 import { addAuditLogVerify } from './audit-log-verify.ts';
 
 /** In help order. */
-const SUBCOMMANDS: readonly AddCommand[] = [addAuditLogVerify, addColumns];
+const SUBCOMMANDS: readonly AddCommand[] = [addAuditLogQuery, addAuditLogVerify, addColumns];
 
 export const addAuditLog: AddCommand = (program, context, finish) => {
   const command = program
     .command('audit-log')
-    .summary('verify the audit log of an agent')
+    .summary('search and verify the audit log of an agent')
     .description(
-      'Verifies the audit log that sidecars write with AUDIT_LOG: one event of OCSF 1.8.0 per line, each with the hash of the line before.',
+      'Searches and verifies the audit log that sidecars write with AUDIT_LOG: one event of OCSF 1.8.0 per line, each with the hash of the line before.',
     )
     .helpCommand(false)
     .addHelpText('after', HELP);
@@ -22,6 +23,7 @@ export const addAuditLog: AddCommand = (program, context, finish) => {
 
 const HELP = `
 Examples:
+  $ platform audit-log query audit.log --outcome deny --since 24h
   $ platform audit-log verify audit.log audit.log.1
   $ platform audit-log columns
 

@@ -1,5 +1,6 @@
 import { IDENTITY_SOURCES } from './identity.ts';
-import { integer, like, matching, named, oneOf, text } from './field.ts';
+import { INVALID } from '../untrusted/fields.ts';
+import { fieldOf, integer, matching, named, oneOf, text } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 import { EVENT_KINDS, OUTCOMES } from './values.ts';
 
@@ -60,8 +61,11 @@ export const auditEvent = object('One line of the audit log: an event of OCSF 1.
 /** An audit event as the product reads it from a line. */
 export interface AuditEvent extends TypeOf<typeof auditEvent> {}
 
-/** An event as the control plane returns it: with all members of its line. */
+/** An event with all members of its line, as the control plane returns it. Its parser returns the value that it gets. */
 export const sentEvent = named(
   'AuditEvent',
-  like(auditEvent, () => auditEvent.schema),
+  fieldOf<AuditEvent>(
+    (value, path, errors) => (auditEvent(value, path, errors) === INVALID ? INVALID : (value as AuditEvent)),
+    () => auditEvent.schema,
+  ),
 );
