@@ -34,7 +34,7 @@ test('the members of an event have paths, and lists of plain values are one memb
     membersOf({ a: { b: null, c: [] }, list: [1, 'x'], resources: [{ name: 'n' }, { name: 'm' }], ok: true }),
   ).toEqual([
     ['a.b', 'null'],
-    ['a.c', ''],
+    ['a.c', '–'],
     ['list', '1, x'],
     ['resources[0].name', 'n'],
     ['resources[1].name', 'm'],

@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../../core/shapes/audit-event.ts';
 import { OUTCOME_TEXTS } from '../agent/outcome-texts.ts';
-import { countText } from '../format.ts';
+import { countText, NO_VALUE } from '../format.ts';
 
 /** An event as the control plane sends it, with the members of OCSF that a row shows. */
 export interface SentEvent extends AuditEvent {
@@ -46,7 +46,8 @@ export function outcomeOf(event: SentEvent & { action_id?: number }): string {
 export function membersOf(value: unknown, path = ''): [path: string, text: string][] {
   if (typeof value !== 'object' || value === null) return [[path, String(value)]];
   const isList = Array.isArray(value);
-  if (isList && value.every((each) => typeof each !== 'object')) return [[path, value.join(', ')]];
+  if (isList && value.every((each) => typeof each !== 'object'))
+    return [[path, value.length === 0 ? NO_VALUE : value.join(', ')]];
   return Object.entries(value).flatMap(([name, each]) =>
     membersOf(each, isList ? `${path}[${name}]` : path + (path === '' ? '' : '.') + name),
   );

@@ -160,7 +160,7 @@ const requestAt = (minutes: number): RecordEvent => {
       const [first = ''] = await textsOf(page);
       expect(first).toContain('14:30:00');
       await page.getByRole('button', { name: 'Older events' }).click();
-      await eventually(async () => expect((await textsOf(page))[0]).toContain('12:50:00'));
+      await eventually(async () => expect((await textsOf(page))[0]).toContain('12:51:00'));
       expect(await page.getByRole('button', { name: 'Older events' }).count()).toBe(0);
       expect(await page.getByText(', live').count()).toBe(0);
       await page.getByRole('button', { name: 'Newer events' }).click();
