@@ -593,7 +593,7 @@ test('the chart and the package have the same version', () => {
   });
 
   test("the operator has exactly the permissions that the operator's tests use", async () => {
-    const { cluster, retry, canary, namespace } = OPERATOR_PERMISSIONS;
+    const { cluster, reports, retry, canary, namespace } = OPERATOR_PERMISSIONS;
     const whole = await render<Rendered>();
     const rulesOf = (objects: Rendered[], kind: string) =>
       find(objects, kind, 'agent-compliance-operator').rules;
@@ -605,6 +605,9 @@ test('the chart and the package have the same version', () => {
     });
     const bare = await render<Rendered>('operator.wakeControllers=false', 'canary.enabled=false');
     expect(rulesOf(bare, 'ClusterRole')).toEqual([...cluster]);
+    const reporting = await render<Rendered>('operator.openReports=true');
+    const every = [...cluster, ...reports, ...retry, ...canary.cluster];
+    expect(rulesOf(reporting, 'ClusterRole')).toEqual(every);
     expect(rulesOf(bare, 'Role')).toEqual(namespace);
     expect(bare.filter(({ metadata }) => metadata.name.endsWith('-canary'))).toEqual([]);
     const env = containersOf(bare).find(({ name }) => name === 'operator')?.env;

@@ -36,6 +36,7 @@ export const OPERATOR_FIELDS = {
   LEADER_ELECT: flag(true),
   GUARD_POLICY: optionalName('the name of a ValidatingAdmissionPolicy', isDnsSubdomain),
   WAKE_CONTROLLERS: flag(true),
+  OPEN_REPORTS: flag(false),
   EXCLUDED_NAMESPACES: optionalNames('namespaces (DNS labels)', isDnsLabel),
   CANARY_NAMESPACE: optionalName('a namespace (a DNS label)', isDnsLabel),
   CANARY_SERVICE_ACCOUNT: kubernetesName('agent-compliance-canary', isDnsSubdomain),
@@ -61,6 +62,8 @@ export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
     'ValidatingAdmissionPolicy whose pod rejections are reported on the owners of the pods. Unset: none are reported.',
   WAKE_CONTROLLERS:
     'Retry controllers whose pods were rejected because the injector was unavailable, when it is available again.',
+  OPEN_REPORTS:
+    'Write the results of each agent as a Report (openreports.io), or as a PolicyReport (wgpolicyk8s.io) if only that is served.',
   EXCLUDED_NAMESPACES:
     'Namespaces excluded from injection, where a missing sidecar is not reported. Unset: `kube-system` and POD_NAMESPACE.',
   CANARY_NAMESPACE:

@@ -18,6 +18,7 @@ import { createInformers } from './informers.ts';
 import { createInjectorWatch, type InjectorWatchParts } from './injector-watch.ts';
 import { PolicyStatuses } from './organisation/policy-statuses.ts';
 import { StopWork, type StopWorkParts } from './stops/agent-stops.ts';
+import { OpenReports } from './reports/open-reports.ts';
 import { mirrorSettings } from './remote/config.ts';
 import { Mirror } from './remote/mirror.ts';
 import { queueLabels, workObserver } from './reconcile-metrics.ts';
@@ -84,6 +85,7 @@ export function createContext(parts: ContextParts) {
   return {
     ...{ client, clock, logger, metrics, identity, events, informers, agents, injectorWatch, mirror },
     ...organisation,
+    reports: new OpenReports({ ...parts, isEnabled: config.OPEN_REPORTS, allObservations }),
     mounts: mounts.informer,
   };
 }

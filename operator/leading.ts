@@ -64,10 +64,10 @@ export function withoutLeaderElection(context: OperatorContext): Leadership {
 }
 
 async function lead(
-  { agents, injectorWatch, mirror, policies, stopWork, events, clock }: OperatorContext,
+  { agents, injectorWatch, mirror, policies, stopWork, reports, events, clock }: OperatorContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const parts = [agents, injectorWatch, mirror, policies, stopWork];
+  const parts = [agents, injectorWatch, mirror, policies, stopWork, reports];
   await Promise.all(parts.map((part) => part.run(signal)));
   await Promise.race([events.flush(), clock.sleep(FLUSH_MS)]);
 }

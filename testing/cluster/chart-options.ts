@@ -19,7 +19,10 @@ export const CHART_OPTIONS = {
   'every option on': {
     image: { registry: 'registry.example.com/mirror', pullPolicy: 'Always', pullSecrets: ['pull'] },
     commonLabels: LABELS,
-    operator: { ...SCHEDULING, image: { digest: DIGEST }, podDisruptionBudget: { minAvailable: 1 } },
+    operator: {
+      ...{ ...SCHEDULING, image: { digest: DIGEST } },
+      ...{ podDisruptionBudget: { minAvailable: 1 }, openReports: true },
+    },
     webhook: {
       ...SCHEDULING,
       replicas: 3,

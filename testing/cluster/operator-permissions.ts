@@ -28,6 +28,19 @@ export const OPERATOR_PERMISSIONS = {
     { apiGroups: ['platform.io'], resources: ['agentstops/status'], verbs: ['patch'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch', 'create', 'patch'] },
   ],
+  /** Only with OPEN_REPORTS. */
+  reports: [
+    {
+      apiGroups: ['openreports.io'],
+      resources: ['reports'],
+      verbs: ['list', 'create', 'patch', 'delete'],
+    },
+    {
+      apiGroups: ['wgpolicyk8s.io'],
+      resources: ['policyreports'],
+      verbs: ['list', 'create', 'patch', 'delete'],
+    },
+  ],
   /** Only with WAKE_CONTROLLERS. */
   retry: [
     { apiGroups: ['apps'], resources: ['replicasets', 'statefulsets', 'daemonsets'], verbs: ['patch'] },
@@ -77,6 +90,7 @@ export const OPERATOR_PERMISSIONS = {
   ],
 } as const satisfies {
   cluster: readonly PermissionRule[];
+  reports: readonly PermissionRule[];
   retry: readonly PermissionRule[];
   canary: Record<'cluster' | 'namespace' | 'account', readonly PermissionRule[]>;
   namespace: readonly PermissionRule[];
