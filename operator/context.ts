@@ -85,12 +85,11 @@ export function createContext(parts: ContextParts) {
   return {
     ...{ client, clock, logger, metrics, identity, events, informers, agents, injectorWatch, mirror },
     ...organisation,
-    reports: new OpenReports({ ...parts, isEnabled: config.OPEN_REPORTS, allObservations }),
     mounts: mounts.informer,
   };
 }
 
-/** The rules of the organisation with their statuses, and the stops with theirs. */
+/** The rules of the organisation with their statuses, the stops with theirs, and the reports of the agents. */
 function createOrganisation(
   { namespace, ...parts }: ContextParts,
   { allObservations, reconcile }: Pick<StopWorkParts, 'allObservations' | 'reconcile'>,
@@ -101,6 +100,7 @@ function createOrganisation(
   const rootNamespace = namespace ?? '';
   return {
     ...{ rules, worker, stops },
+    reports: new OpenReports({ ...parts, isEnabled: parts.config.OPEN_REPORTS, allObservations }),
     policies: new PolicyStatuses({ ...parts, rules, worker, allObservations }),
     stopWork: new StopWork({ ...parts, stops, rootNamespace, allObservations, reconcile }),
   };

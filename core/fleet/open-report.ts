@@ -57,7 +57,7 @@ export function openReportOf({ metadata, spec, status }: AgentObservation): Open
     results.filter((each) => each.result === result).length;
   const { agentRef } = spec;
   return {
-    ...(agentRef && { scope: { ...present({ ...agentRef }), namespace } as Record<string, string> }),
+    ...(agentRef && { scope: { ...present({ ...agentRef }), namespace } }),
     summary: Object.fromEntries(RESULTS.map((each) => [each, count(each)])) as OpenReport['summary'],
     results,
   };
