@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto';
 import { declaredModelName, modelNamesOf } from '../../core/facts/sightings.ts';
 import type { Manifest, McpServer, Model } from '../../core/manifest/manifest.ts';
 import { referenceOf } from '../../core/manifest/references.ts';
 import { present } from '../../core/untrusted/present.ts';
 import { modelVendorOf } from '../../core/vendors/vendors.ts';
-import { VERSION } from '../../runtime/version.ts';
 
 export const SPEC_VERSIONS = ['1.6', '1.7'] as const;
 export type SpecVersion = (typeof SPEC_VERSIONS)[number];
@@ -28,6 +26,8 @@ export interface BomInput {
   /** null: no sidecar. */
   observed: { url: string; items: readonly ObservedItem[] } | null;
   specVersion: SpecVersion;
+  /** Version of this program. */
+  version: string;
 }
 
 interface Property {
@@ -50,18 +50,19 @@ interface Part {
 const OWN = 'agent-compliance';
 
 /**
- * A CycloneDX bill of materials of the agent: what the manifest declares, and what a sidecar observed. It is never complete, and the
- * same input gives the same document.
+ * A CycloneDX bill of materials of the agent, without a serial number: what the manifest declares, and what a sidecar observed. It
+ * is never complete, and the same input gives the same document.
  */
 export function cycloneDx(input: BomInput): Record<string, unknown> {
-  const { manifest, specVersion } = input;
+  const { manifest, specVersion, version } = input;
   const components = [...componentsOf(input), ...undeclared(input, ['model', 'tool'])];
   const services = [...servicesOf(manifest), ...undeclared(input, ['mcp', 'host'])];
   const agent = 'agent';
   const refs = [...components, ...services].map(({ ref }) => ref);
-  const content = {
+  return {
+    ...{ bomFormat: 'CycloneDX', specVersion, version: 1 },
     metadata: {
-      tools: { components: [{ type: 'application', name: 'agent-compliance', version: VERSION }] },
+      tools: { components: [{ type: 'application', name: 'agent-compliance', version }] },
       component: {
         ...{ type: 'application', 'bom-ref': agent },
         ...present({ name: manifest.metadata.name, version: manifest.metadata.version }),
@@ -77,22 +78,6 @@ export function cycloneDx(input: BomInput): Record<string, unknown> {
     dependencies: [{ ref: agent, dependsOn: refs }, ...refs.map((ref) => ({ ref }))],
     compositions: [{ aggregate: 'incomplete', assemblies: [agent, ...refs] }],
   };
-  return {
-    bomFormat: 'CycloneDX',
-    specVersion,
-    serialNumber: `urn:uuid:${uuidOf(JSON.stringify({ specVersion, content }))}`,
-    version: 1,
-    ...content,
-  };
-}
-
-/** A UUID of version 8 from the content. */
-function uuidOf(content: string): string {
-  const hex = createHash('sha256').update(content).digest('hex');
-  const variant = '89ab'[Number.parseInt(hex[16] ?? '0', 16) % 4];
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `${variant}${hex.slice(17, 20)}`]
-    .concat(hex.slice(20, 32))
-    .join('-');
 }
 
 const named = (kind: string, name: string): Part['observedAs'] => ({

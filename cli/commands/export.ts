@@ -1,30 +1,19 @@
 import { readFile } from 'node:fs/promises';
-import { basename, dirname, relative, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import {
-  cycloneDx,
-  SPEC_VERSIONS,
-  type ObservedItem,
-  type SpecVersion,
-} from '../../authoring/bom/cyclonedx.ts';
+import { SPEC_VERSIONS, type SpecVersion } from '../../authoring/bom/cyclonedx.ts';
+import { billOfMaterials, type BillOfMaterials } from '../bill-of-materials.ts';
 import { cardOf } from '../../core/manifest/card.ts';
-import type { Manifest } from '../../core/manifest/manifest.ts';
-import { referenceOf } from '../../core/manifest/references.ts';
-import { parseReady } from '../../core/observation/parse-evidence.ts';
-import { fileHash } from '../../probe/in-force.ts';
 import type { LoadedManifest } from '../../runtime/manifest-file.ts';
-import { notFound } from '../admin-key.ts';
 import { agentsMdBlock, withAgentsMdBlock } from '../agents-md.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { isSameFile, OVERWRITES_INPUT, readCauseOf } from '../file-failure.ts';
 import { writeProblem } from '../write-problem.ts';
 import { invalidManifest, load } from '../load.ts';
-import { parseMatrix } from '../egress/reports.ts';
 import { httpUrl } from '../option-values.ts';
 import { ManifestArgument } from '../manifest-argument.ts';
 import { Alias } from '../output-options.ts';
 import { done, failed, json, printable, refusal, type Rendered } from '../rendered.ts';
-import { failureText, requestJson, shownUrl } from '../sidecar-request.ts';
 import { decodeText } from '../source-files.ts';
 
 const FORMATS = ['agentcard', 'agents-md-block', 'cyclonedx'] as const;
@@ -110,50 +99,16 @@ async function exportManifest(file: string, flags: ExportFlags, context: CliCont
   return problem === null ? done(`wrote ${name}\n`) : refusal(problem, false);
 }
 
-type Document = { ok: true; text: string } | { ok: false; reason: string };
-
 /** The whole output; null: a block in another file. */
 async function documentOf(
   loaded: LoadedManifest & { ok: true },
   file: string,
   { format, url, specVersion }: ExportFlags,
   context: CliContext,
-): Promise<Document | null> {
-  const { manifest, hash: manifestHash } = loaded;
+): Promise<BillOfMaterials | null> {
   if (format === 'agents-md-block') return null;
-  if (format === 'agentcard') return { ok: true, text: json(cardOf(manifest)) };
-  const fileHashes = await hashesOf(manifest, dirname(resolve(context.cwd, file)));
-  const observed = url === undefined ? null : await observedItems(manifest, url);
-  if (observed?.ok === false) return observed;
-  const input = { manifest, manifestHash, file: basename(file), fileHashes, observed, specVersion };
-  return { ok: true, text: json(cycloneDx(input)) };
-}
-
-/** The hash of the prompt file, if it can be read. */
-async function hashesOf(manifest: Manifest, folder: string): Promise<Map<string, string>> {
-  const system = manifest.spec.prompts?.system ?? '';
-  const sources = { env: null, folder, secretDir: null, now: () => new Date(0) };
-  const sha256 = referenceOf(system)?.kind === 'file' ? await fileHash(system, sources) : null;
-  return new Map(sha256 ? [[referenceOf(system)?.name ?? '', sha256]] : []);
-}
-
-/** What the sidecar of the agent observed. */
-async function observedItems(
-  { metadata: { name } }: Manifest,
-  base: URL,
-): Promise<{ ok: true; url: string; items: ObservedItem[] } | { ok: false; reason: string }> {
-  try {
-    const url = shownUrl(base);
-    const { agentName } = await requestJson(base, '/health/ready', parseReady);
-    if (agentName !== name)
-      return notFound(
-        `the sidecar at ${url} belongs to agent "${printable(agentName)}", but the manifest is for "${name}"`,
-      );
-    const rows = await requestJson(base, '/explore?view=matrix', parseMatrix);
-    return { ok: true, url, items: rows.filter(({ observed }) => observed === true) };
-  } catch (error) {
-    return notFound(failureText(error));
-  }
+  if (format === 'agentcard') return { ok: true, text: json(cardOf(loaded.manifest)) };
+  return billOfMaterials(loaded, { file, url, specVersion, cwd: context.cwd });
 }
 
 /** Text of a file; empty if the file does not exist. */

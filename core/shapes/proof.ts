@@ -25,9 +25,6 @@ const source = object('The run of a test tool that the proof reports. A run with
   'judge?': text('The model that judged the responses.', { max: 500 }),
 });
 
-/** The test run of an imported proof. */
-export interface ProofSource extends TypeOf<typeof source> {}
-
 const boundTo = object(
   'What was tested. The proof is stale while one of these values differs from the value in force.',
   {
