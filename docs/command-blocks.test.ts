@@ -41,6 +41,7 @@ const COVERED: Readonly<Record<string, string>> = {
   'docs/guide/python.md#Install the packages': 'scripts/python-package.sh',
   'docs/guide/roles.md#Credentials': 'control-plane/roles.apiserver.test.ts',
   'docs/guide/stop.md': 'cli/cluster/stop-agents.apiserver.test.ts',
+  'docs/guide/test-results.md': 'cli/commands/proof.test.ts',
   'docs/guide/upgrade.md': 'e2e/upgrade.test.ts',
   'docs/package.md': 'reporter/package.integration.test.ts',
   'docs/release.md#Create a release': 'scripts/release.integration.test.ts',

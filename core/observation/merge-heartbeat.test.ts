@@ -5,7 +5,9 @@ import type { Issue } from '../shapes/gap.ts';
 import { gradeOf } from '../shapes/grade.ts';
 import type { HealthStatus, Check } from '../shapes/health.ts';
 import type { Heartbeat } from '../shapes/heartbeat.ts';
-import type { ProofRecord } from '../shapes/proof.ts';
+import type { BoundTo, ProofRecord } from '../shapes/proof.ts';
+import { changedSince } from '../evidence/stale-proofs.ts';
+import { inForceOf } from './proofs.ts';
 import { isRepeat, mergeHeartbeat, type Sender } from './merge-heartbeat.ts';
 import type { ObservationStatus } from '../shapes/observation.ts';
 import type { OrganisationStatus } from '../shapes/organisation.ts';
@@ -939,6 +941,19 @@ describe('stale proofs', () => {
     const both = merge(other, { from: 'pod-a', seq: 2, second: 30, rest: reported() });
     expect(both.proofs).toEqual([proof]);
     expect(both.instances?.map(({ staleProofs }) => staleProofs)).toEqual([undefined, undefined]);
+  });
+
+  test('are known at once if no instance has the manifest, or another model is declared', () => {
+    const hash = (letter: string): string => letter.repeat(64);
+    const model = { provider: 'openai', id: 'gpt-4o' };
+    const status = merge(stored, { rest: { manifestHash: hash('a'), model } });
+    const two = merge(status, { from: 'pod-b', second: 5, rest: { manifestHash: hash('b'), model } });
+    const changed = (boundTo: BoundTo) => changedSince(boundTo, inForceOf(two, { boundTo }));
+    expect(changed({ manifest: hash('a'), model: 'gpt-4o' })).toEqual([]);
+    expect(changed({ manifest: hash('b') })).toEqual([]);
+    expect(changed({ manifest: hash('c'), model: 'gpt-5' })).toEqual(['manifest', 'model']);
+    // The control plane knows neither file.
+    expect(changed({ promptFile: hash('d'), lock: hash('e') })).toEqual([]);
   });
 
   test('of an instance that is silent do not decide', () => {

@@ -36,6 +36,7 @@ export const SIDEBAR = [
     ['OpenTelemetry spans', 'docs/guide/otlp'],
     ['Copies of the audit log', 'docs/guide/audit-forwarding'],
     ['Audit in CI', 'docs/guide/audit'],
+    ['Results of other test tools', 'docs/guide/test-results'],
     ['Editors and assistants', 'docs/guide/editors'],
     ['Each part on a laptop', 'docs/guide/laptop'],
   ]),
