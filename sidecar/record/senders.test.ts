@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LogFields } from '../../runtime/logger.ts';
 import { silentLogger } from '../../runtime/logger.ts';
+import { DashboardPlane } from '../../testing/browser/dashboard-plane.ts';
 import { TestServers } from '../../testing/http/sockets.ts';
 import { lineMaker, RecordFiles } from '../../testing/record/record-files.ts';
 import { sampleEvents } from '../../testing/record/sample-events.ts';
@@ -55,10 +56,10 @@ afterEach(async () => {
 
 type To = 'control-plane' | 'otlp' | 'control-plane from memory';
 
-function start(to: To): void {
+function start(to: To, bearer = KEY): void {
   const note = (message: string, fields?: LogFields): void => void log.push([message, fields]);
   const authorize = (signal: AbortSignal) =>
-    Promise.resolve({ endpoint: { base: url, caFile: null, timeoutMs: 10_000 }, bearer: KEY, signal });
+    Promise.resolve({ endpoint: { base: url, caFile: null, timeoutMs: 10_000 }, bearer, signal });
   senders = new Senders({
     path: to === 'control-plane from memory' ? null : files.path,
     forward: to === 'otlp' ? 'off' : 'decisions',
@@ -205,6 +206,38 @@ test('failures are logged once, and their pauses become longer up to a minute', 
     'audit events not delivered',
     'audit events delivered again',
   ]);
+});
+
+test('a control plane keeps each decision once, also of a process that was killed and of rotated files', async () => {
+  const plane = await DashboardPlane.open();
+  const { request, failOpen, deniedWithoutIdentity } = sampleEvents();
+  const startOnPlane = (): Promise<void> => {
+    url = new URL(plane.url);
+    start('control-plane', 'pod/retail/shop/shop-1');
+    return until(async () => {
+      (await clock.nextSleep()).wake();
+      return senders.all[0]?.sent !== 0;
+    }, 'the lines');
+  };
+  try {
+    for (const event of [request, failOpen, deniedWithoutIdentity]) await files.write(600, event);
+    await files.rotate();
+    await startOnPlane();
+    await senders.close(10_000);
+    // Before the position was stored.
+    await rm(`${files.path}.forward`);
+    await files.write(2, failOpen);
+    await startOnPlane();
+    await senders.close(10_000);
+    expect([log, senders.all[0]?.sent]).toEqual([[], 1_202]);
+    const kept = await plane.store.auditEvents?.find({ namespaces: null, limit: 2_000, after: null });
+    const written = (await readFile(`${files.path}.1`, 'utf8')) + (await readFile(files.path, 'utf8'));
+    const decisions = written.trimEnd().split('\n').slice(600);
+    expect(kept?.lines.toSorted()).toEqual(decisions.toSorted());
+  } finally {
+    await senders.close(0);
+    await plane.close();
+  }
 });
 
 test('another process continues after the last line that was sent', async () => {
