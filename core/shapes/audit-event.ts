@@ -4,7 +4,7 @@ import { fieldOf, integer, matching, named, oneOf, text } from './field.ts';
 import { list, object, type TypeOf } from './object.ts';
 import { EVENT_KINDS, OUTCOMES } from './values.ts';
 
-export { EVENT_KINDS, type EventKind } from './values.ts';
+export type { EventKind } from './values.ts';
 
 /** A SHA-256 in hex. */
 export const lineDigest = (about: string) =>
