@@ -51,6 +51,7 @@ const RETENTION = {
   KEEP_HEARTBEATS: '100',
   KEEP_HOURLY_DAYS: '30',
   KEEP_DAILY_DAYS: '400',
+  AUDIT_RETENTION_DAYS: '200',
   REMOVE_AFTER_DAYS: '30',
 };
 
@@ -175,13 +176,14 @@ const RETENTION = {
   test.each([[SQLITE], [POSTGRES]])('with %j passes on the retention', async (set) => {
     const { env } = await storeOf(
       ...set,
-      ...['keepHeartbeats=1000', 'keepHourlyDays=400', 'keepDailyDays=3660', 'removeAfterDays=0'].map(
+      ...['keepHeartbeats=1000', 'keepHourlyDays=400', 'keepDailyDays=3660'].map(
         (value) => `controlPlane.store.${value}`,
       ),
+      ...['auditRetentionDays=3650', 'removeAfterDays=0'].map((value) => `controlPlane.store.${value}`),
     );
     expect(env).toMatchObject({
       ...{ KEEP_HEARTBEATS: '1000', KEEP_HOURLY_DAYS: '400' },
-      ...{ KEEP_DAILY_DAYS: '3660', REMOVE_AFTER_DAYS: '0' },
+      ...{ KEEP_DAILY_DAYS: '3660', AUDIT_RETENTION_DAYS: '3650', REMOVE_AFTER_DAYS: '0' },
     });
   });
 

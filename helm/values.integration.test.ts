@@ -98,6 +98,7 @@ const BY_SCHEMA: Rejection[] = [
   [['controlPlane.store.keepHeartbeats=0'], "'/controlPlane/store/keepHeartbeats': minimum: got 0, want 1"],
   [['controlPlane.store.keepHourlyDays=401'], "'/controlPlane/store/keepHourlyDays': maximum"],
   [['controlPlane.store.keepDailyDays=3661'], "'/controlPlane/store/keepDailyDays': maximum"],
+  [['controlPlane.store.auditRetentionDays=0'], "'/controlPlane/store/auditRetentionDays': minimum"],
   [['controlPlane.store.removeAfterDays=-1'], "'/controlPlane/store/removeAfterDays': minimum"],
   [['networkPolicy.database.ports={}'], "'/networkPolicy/database/ports"],
   [['networkPolicy.database.to[0].host=db'], "additional properties 'host' not allowed"],

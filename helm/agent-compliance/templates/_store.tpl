@@ -26,6 +26,8 @@
   value: {{ $store.keepHourlyDays | quote }}
 - name: KEEP_DAILY_DAYS
   value: {{ $store.keepDailyDays | quote }}
+- name: AUDIT_RETENTION_DAYS
+  value: {{ $store.auditRetentionDays | quote }}
 - name: REMOVE_AFTER_DAYS
   value: {{ $store.removeAfterDays | quote }}
 {{- end }}
