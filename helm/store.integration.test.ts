@@ -33,7 +33,7 @@ async function storeOf(...set: string[]) {
   const { replicas, strategy, template } = deployment!.spec;
   const [container] = template.spec.containers;
   const variables = container!.env.filter(({ name }) =>
-    /^(STORE|DATA_DIR|SQLITE_|DATABASE_|KEEP_|REMOVE_)/.test(name),
+    /^(STORE|DATA_DIR|SQLITE_|DATABASE_|KEEP_|AUDIT_|REMOVE_)/.test(name),
   );
   return {
     replicas,
