@@ -1,11 +1,12 @@
 #!/bin/bash
 # debian-servers.sh - servers for tests (nginx, Redis, PostgreSQL), a load generator (wrk), shellcheck, shells, a browser
-# (Chromium with fonts) and Prometheus with Alertmanager from Debian packages.
+# (Chromium with fonts), Prometheus with Alertmanager, and rsyslog from Debian packages.
 #
 #   debian-servers.sh            everything
-#   debian-servers.sh servers    everything except the browser, Prometheus and Alertmanager
+#   debian-servers.sh servers    everything except the browser, Prometheus, Alertmanager and rsyslog
 #   debian-servers.sh browser    only the browser and its fonts
 #   debian-servers.sh alerting   only Prometheus and Alertmanager with their tools, which test the alerts
+#   debian-servers.sh logging    only rsyslog, which tests its configuration of the guide
 #
 # The packages are unpacked into the cache and run from there. Nothing is installed, no service starts, and root is not needed.
 # Packages that the machine already has are used. Idempotent: a second run takes a tenth of a second.
@@ -17,6 +18,7 @@ BROWSER="fontconfig-config fonts-dejavu-core fonts-liberation"
 # Google Chrome is the same browser, and Ubuntu has Chromium only as a snap.
 if ! [ -x /usr/bin/google-chrome ]; then BROWSER="$BROWSER chromium"; fi
 ALERTING="prometheus prometheus-alertmanager"
+LOGGING="rsyslog"
 
 # unpack NAME PACKAGES - unpacks the packages that the machine lacks into $CACHE/NAME, and remembers them in $CACHE/STAMP
 unpack() {
@@ -62,13 +64,15 @@ case ${1:-all} in
   servers) unpack root unpacked "$SERVERS" ;;
   browser) unpack browser browser-unpacked "$BROWSER" ;;
   alerting) unpack alerting alerting-unpacked "$ALERTING" ;;
+  logging) unpack logging logging-unpacked "$LOGGING" ;;
   all)
     unpack root unpacked "$SERVERS"
     unpack browser browser-unpacked "$BROWSER"
     unpack alerting alerting-unpacked "$ALERTING"
+    unpack logging logging-unpacked "$LOGGING"
     ;;
   *)
-    echo "usage: debian-servers.sh [servers | browser | alerting]" >&2
+    echo "usage: debian-servers.sh [servers | browser | alerting | logging]" >&2
     exit 2
     ;;
 esac

@@ -53,6 +53,12 @@ export const SUITES: readonly Suite[] = [
   { name: 'build', group: 'build', command: npm('build') },
   { name: 'test servers', group: 'integration', command: ['scripts/debian-servers.sh'], maySkip: true },
   {
+    name: 'log collector',
+    group: 'integration',
+    command: ['env', 'ONLY=otel-collector', 'E2E_KUBECONFIG=', 'e2e/cluster/build.sh'],
+    maySkip: true,
+  },
+  {
     name: 'cluster binaries',
     group: 'cluster',
     command: ['e2e/cluster/build.sh'],
@@ -82,7 +88,7 @@ export const SUITES: readonly Suite[] = [
     name: 'integration',
     group: 'integration',
     jest: jest('integration', '--shard=1/2', '--maxWorkers=3'),
-    after: ['build', 'images', 'test servers'],
+    after: ['build', 'images', 'test servers', 'log collector'],
     load: CAPACITY,
     timeoutMinutes: 30,
   },
@@ -110,7 +116,7 @@ export const SUITES: readonly Suite[] = [
     name: 'integration, second half',
     group: 'integration',
     jest: nice(jest('integration', '--shard=2/2', '--maxWorkers=2')),
-    after: ['build', 'images', 'test servers', 'API server'],
+    after: ['build', 'images', 'test servers', 'log collector', 'API server'],
     timeoutMinutes: 30,
   },
   // Runs alone, because other suites must not take processor time. Four workers, each idle four fifths of the time.

@@ -11,7 +11,7 @@ set -euo pipefail
 CONTROL="etcd kube-apiserver kubectl opa helm kube-controller-manager kube-scheduler actionlint cyclonedx schemas kube-score"
 ALL="$CONTROL kubelet kube-proxy containerd containerd-shim-runc-v2 ctr cni runc coredns kwok"
 # Built only on request, because not every Go module proxy has it. Exit 3, with the reason, if it is not available.
-OPTIONAL="kube-linter"
+OPTIONAL="kube-linter otel-collector"
 if [ -n "${E2E_KUBECONFIG:-}" ]; then
   ONLY=${ONLY:-$CONTROL}
   if ! command -v go >/dev/null; then
@@ -198,6 +198,19 @@ if want kube-linter && ! built kube-linter "$KUBE_LINTER_VERSION"; then
   fi
   compile kube-linter "$KUBE_LINTER_VERSION" "$dir" golang.stackrox.io/kube-linter/cmd/kube-linter "" \
     "-X golang.stackrox.io/kube-linter/internal/version.version=$KUBE_LINTER_VERSION"
+fi
+
+# For the test of the readers of the audit log: a collector with the components of the guide. Its module has the versions.
+COLLECTOR=$CLUSTER_DIR/../../testing/siem/collector
+if want otel-collector; then
+  version=$(cat "$COLLECTOR"/{go.mod,go.sum,main.go} | sha256sum | cut -c1-16)
+  if ! built otel-collector "$version"; then
+    if ! output=$(cd "$COLLECTOR" && go list -deps . 2>&1 >/dev/null); then
+      echo "the modules of the OpenTelemetry Collector are not available: ${output##*$'\n'}" >&2
+      exit 3
+    fi
+    compile otel-collector "$version" "$COLLECTOR" .
+  fi
 fi
 
 CONTAINERD_MODULE=github.com/containerd/containerd/v2

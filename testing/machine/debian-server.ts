@@ -19,6 +19,7 @@ export const DEBIAN_ROOT = join(CACHE, 'root');
 /** The same for Chromium and its fonts. */
 export const BROWSER_ROOT = join(CACHE, 'browser');
 const ALERTING_ROOT = join(CACHE, 'alerting');
+const LOGGING_ROOT = join(CACHE, 'logging');
 const SCRIPT = join(import.meta.dirname, '../../scripts/debian-servers.sh');
 
 /** Paths of each program in Debian's packages, the unpacked path first. */
@@ -35,11 +36,12 @@ const PROGRAMS = {
   prometheus: ['usr/bin/prometheus'],
   alertmanager: ['usr/bin/prometheus-alertmanager'],
   amtool: ['usr/bin/amtool'],
+  rsyslog: ['usr/sbin/rsyslogd'],
 } as const;
 
 export type DebianProgram = keyof typeof PROGRAMS;
 
-type Group = 'servers' | 'browser' | 'alerting';
+type Group = 'servers' | 'browser' | 'alerting' | 'logging';
 const reasons = new Map<Group, string | null>();
 
 /**
@@ -55,6 +57,18 @@ export const whyNoBrowser = (): string | undefined => whyNo('browser');
 export function alertingProgram(name: 'promtool' | 'prometheus' | 'alertmanager' | 'amtool'): string {
   whyNo('alerting');
   return installed(name) ?? name;
+}
+
+/** The same for rsyslog. */
+export const whyNoRsyslog = (): string | undefined => whyNo('logging');
+
+/** How to run rsyslog, with its modules. Throws if it does not exist; call `whyNoRsyslog` first. */
+export function rsyslog(): Program {
+  const { command, env } = debianServer('rsyslog');
+  if (!command.startsWith(LOGGING_ROOT)) return { command, leading: [], env };
+  const libraries = libraryPath(LOGGING_ROOT);
+  const modules = libraries.split(':').map((folder) => join(folder, 'rsyslog'));
+  return { command, leading: ['-M', modules.join(':')], env: { ...env, LD_LIBRARY_PATH: libraries } };
 }
 
 function whyNo(group: Group): string | undefined {
@@ -108,7 +122,7 @@ export function alertmanagerCommand(): string[] {
 }
 
 function installed(name: DebianProgram): string | undefined {
-  const roots = [DEBIAN_ROOT, ALERTING_ROOT, '/'];
+  const roots = [DEBIAN_ROOT, ALERTING_ROOT, LOGGING_ROOT, '/'];
   return PROGRAMS[name]
     .flatMap((path) => roots.map((root) => join(root, path)))
     .find((path) => existsSync(path));
