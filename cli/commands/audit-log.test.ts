@@ -4,7 +4,8 @@ import { MEMBERS } from '../../core/record/members.ts';
 import { chainOf } from '../../core/record/record-event.ts';
 import { commandFolder } from '../../testing/cli/command-folder.ts';
 import { TestServers } from '../../testing/http/sockets.ts';
-import { chainOfLines, sha256 } from '../../testing/record/chain-of-lines.ts';
+import { chainOfLines } from '../../testing/record/chain-of-lines.ts';
+import { sha256 } from '../../testing/record/log-lines.ts';
 import { SAMPLE_SOURCE } from '../../testing/record/sample-events.ts';
 
 const { at, read, run, write } = commandFolder();

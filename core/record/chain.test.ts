@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { chainOfLines, sha256 } from '../../testing/record/chain-of-lines.ts';
+import { chainOfLines } from '../../testing/record/chain-of-lines.ts';
+import { sha256 } from '../../testing/record/log-lines.ts';
 import { SAMPLE_SOURCE } from '../../testing/record/sample-events.ts';
 import { ChainVerifier, type ChainHead, type ChainReport } from './chain.ts';
 import { chainOf, NO_LINE } from './record-event.ts';

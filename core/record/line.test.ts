@@ -7,9 +7,10 @@ import { MAX_LINE_BYTES, RecordLines } from './line.ts';
 import { MEMBERS } from './members.ts';
 import { NO_LINE, type RecordEvent } from './record-event.ts';
 import fc, { runs } from '../../testing/random/properties.ts';
-import { linesOfSamples, SAMPLE_WRITER, sha256 } from '../../testing/record/chain-of-lines.ts';
+import { linesOfSamples, SAMPLE_WRITER } from '../../testing/record/chain-of-lines.ts';
 import { flatten } from '../../testing/record/flatten.ts';
 import { anyEvent, anyHost } from '../../testing/record/generated-events.ts';
+import { sha256 } from '../../testing/record/log-lines.ts';
 import { sampleEvents, SAMPLE_SOURCE } from '../../testing/record/sample-events.ts';
 
 interface Event {

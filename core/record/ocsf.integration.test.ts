@@ -39,7 +39,7 @@ const isInstalled = whyNoPackages('evidence') === undefined;
 
   test('every generated event is valid', () => {
     const lines = fc
-      .sample(anyEvent, runs(3_000))
+      .sample(anyEvent, runs(1_500))
       .map((event, index) => SAMPLE_WRITER.line(event, { sequence: index + 1, prev: NO_LINE }));
     const errors = errorsOf(lines);
     expect(errors).toHaveLength(lines.length);
@@ -50,17 +50,18 @@ const isInstalled = whyNoPackages('evidence') === undefined;
   });
 
   // What the schema must find, so that no error means something.
-  test.each([
-    ['an unknown member', '"api":{', '"apo":1,"api":{', 'apo'],
-    ['an ISO time', /"time":\d+/, '"time":"2026-03-01T12:00:00Z"', 'time'],
-    ['a model without its provider', /"ai_provider":"[^"]*",/, '', 'ai_provider'],
-    ['a text as service', '"service":{"name":"openai"}', '"service":"openai"', 'service'],
-    ['an unknown disposition', /"disposition_id":\d+/, '"disposition_id":4711', 'disposition_id'],
-  ])('%s is an error', (_what, from, to, named) => {
+  test('an event that is not valid has errors', () => {
     const line = linesOfSamples().modelCall;
-    const changed = line.replace(from, to);
-    expect(changed).not.toBe(line);
-    const [errors = []] = errorsOf([changed]);
-    expect(errors.join('\n')).toContain(named);
+    const changes: [from: string | RegExp, to: string, named: string][] = [
+      ['"api":{', '"apo":1,"api":{', 'apo'],
+      [/"time":\d+/, '"time":"2026-03-01T12:00:00Z"', 'time'],
+      [/"ai_provider":"[^"]*",/, '', 'ai_provider'],
+      ['"service":{"name":"openai"}', '"service":"openai"', 'service'],
+      [/"disposition_id":\d+/, '"disposition_id":4711', 'disposition_id'],
+    ];
+    const errors = errorsOf(changes.map(([from, to]) => line.replace(from, to)));
+    expect(errors.map((each) => each.join())).toEqual(
+      changes.map(([, , named]) => expect.stringContaining(named)),
+    );
   });
 });

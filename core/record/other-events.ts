@@ -114,6 +114,8 @@ const ADMIN_VERBS: readonly [RegExp, keyof typeof OTHER_CLASSES][] = [
   [/^(get|list|read|query)/i, 'adminRead'],
 ];
 
+const IP = /^(?:\d{1,3}(?:\.\d{1,3}){3}|(?=[^:]*:[^:]*:)[0-9a-f:]+(?:[.\d]+)?(?:%\w+)?)$/i;
+
 function adminEvent({ comment, query, at, ...event }: Other & { kind: 'admin' }, context: Context): object {
   const text = (value: string): string => value.slice(0, context.cut.text);
   const texts = (values: object) =>
@@ -138,7 +140,7 @@ function adminEvent({ comment, query, at, ...event }: Other & { kind: 'admin' },
         : { type: 'query', data: texts(query) }),
     },
     // An address that is not known is not an IP address.
-    src_endpoint: /^[0-9a-f.:]+$/i.test(address) ? { ip: address } : { name: address },
+    src_endpoint: IP.test(address) ? { ip: address } : { name: address },
     status_code: String(status),
     status_id: status < 400 ? 1 : 2,
   };

@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
 import { RecordLines } from '../../core/record/line.ts';
 import { NO_LINE, type RecordSource } from '../../core/record/record-event.ts';
+import { logLines, sha256 } from './log-lines.ts';
 import { sampleEvents, SAMPLE_SOURCE } from './sample-events.ts';
 
 type SampleName = keyof ReturnType<typeof sampleEvents>;
@@ -14,8 +14,6 @@ export const SAMPLE_WRITER = new RecordLines({
       ? { isReadOnly: false, isDestructive: true }
       : { isReadOnly: true, isDestructive: false },
 });
-
-export const sha256 = (text: string): string => hash('sha256', text);
 
 /** The events as lines of one chain, in the order of the sample events. */
 export function linesOfSamples(): Record<SampleName, string> {
@@ -31,12 +29,7 @@ export function linesOfSamples(): Record<SampleName, string> {
 
 /** `count` lines of a chain. Line 10 reports three lost events. */
 export function chainOfLines(count: number, source: RecordSource = SAMPLE_SOURCE): string[] {
-  const writer = new RecordLines({ source, hostOf: () => undefined, hintsOf: () => undefined });
   const { request, lost } = sampleEvents();
-  let prev = NO_LINE;
-  return Array.from({ length: count }, (_, index) => {
-    const line = writer.line(index === 9 ? lost : request, { sequence: index + 1, prev });
-    prev = sha256(line);
-    return line;
-  });
+  const events = Array.from({ length: count }, (_, index) => (index === 9 ? lost : request));
+  return logLines(events, source);
 }

@@ -1,6 +1,6 @@
 import { OUTCOMES, SEVERITIES } from '../../core/shapes/values.ts';
 import { AUTH_METHODS } from '../../core/shapes/actor.ts';
-import { IDENTITY_SOURCES } from '../../core/shapes/identity.ts';
+import { IDENTITY_REASONS, IDENTITY_SOURCES } from '../../core/shapes/identity.ts';
 import { LIFECYCLE, type RecordEvent } from '../../core/record/record-event.ts';
 import fc from '../random/properties.ts';
 
@@ -42,15 +42,18 @@ const count = fc.integer({ min: 0, max: 1e9 });
 const present = <T extends object>(of: fc.Arbitrary<T>): fc.Arbitrary<T> =>
   of.map((value) => JSON.parse(JSON.stringify(value)) as T);
 
+/** As sockets have them. */
+const address = fc.constantFrom('10.1.2.3', '::1', '2001:db8::1', '::ffff:10.1.2.3', 'fe80::1%eth0');
+
 const identity = fc.record({
   source: fc.constantFrom(...IDENTITY_SOURCES),
-  ...{ reason: maybe(text), user: maybe(text), session: maybe(text) },
+  ...{ reason: maybe(fc.constantFrom(...IDENTITY_REASONS)), user: maybe(text), session: maybe(text) },
 });
 
 const request = fc.record({
   kind: fc.constant('request'),
   entry: fc.record({
-    ...{ seq: count, requestId: text, timestamp: isoTime, method, path: text, address: maybe(text) },
+    ...{ seq: count, requestId: text, timestamp: isoTime, method, path: text, address: maybe(address) },
     ...{ identity: maybe(identity), bytesIn: count, bytesOut: count, statusCode: maybe(status) },
     ...{ durationMs: maybe(duration), outcome: maybe(outcome), policyViolations: maybe(names) },
     ...{ blocked: maybe(fc.constant(true)), aborted: maybe(fc.constant(true)) },
@@ -90,7 +93,7 @@ const admin = fc.record({
   kind: fc.constant('admin'),
   at: time,
   action: fc.record({
-    ...{ id: count, at: isoTime, address: text, status },
+    ...{ address: fc.oneof(address, text), status },
     action: fc.constantFrom('registerAgent', 'putProof', 'deleteProof', 'listAuditEvents', 'approveLock'),
     actor: fc.option(
       fc.record({
@@ -100,6 +103,8 @@ const admin = fc.record({
     ),
     ...{ agentName: fc.option(text), namespace: fc.option(text), ruleId: fc.option(text) },
   }),
+  comment: maybe(text),
+  query: maybe(fc.record({ agent: maybe(text), user: maybe(text) })),
 });
 
 const stop = fc.record({

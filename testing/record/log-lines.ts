@@ -3,7 +3,8 @@ import { RecordLines } from '../../core/record/line.ts';
 import { NO_LINE, type RecordEvent, type RecordSource } from '../../core/record/record-event.ts';
 import { SAMPLE_SOURCE } from './sample-events.ts';
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+/** The hash of a text, in hex. */
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** The lines of one chain, as a sidecar writes them. */
 export function logLines(events: readonly RecordEvent[], source: RecordSource = SAMPLE_SOURCE): string[] {

@@ -162,7 +162,10 @@ export function sampleEvents() {
         ...{ action: 'listAuditEvents', address: 'unknown', agentName: null, namespace: null, ruleId: null },
         ...{ status: 200, actor: { method: 'read-key' } },
       },
-      query: { user: 'auth0|5f7c', since: '2026-03-01T00:00:00.000Z' },
+      query: {
+        ...{ agent: 'shop', namespace: 'retail', user: 'auth0|5f7c', tool: 'read_file', outcome: 'deny' },
+        ...{ kind: 'tool', since: '2026-03-01T00:00:00.000Z', until: '2026-03-02T00:00:00.000Z' },
+      },
       at: AT,
     },
     stopByPerson: {
