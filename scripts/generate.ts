@@ -7,6 +7,7 @@ import { annotationsReferencePage } from './generate-annotations-page.ts';
 import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
 import { scaffoldTemplates } from './generate-scaffold-templates.ts';
 import { INSTALL_PAGES, pageWithInstall } from './generate-install.ts';
+import { auditEventsReferencePage } from './generate-audit-events-page.ts';
 import { evidenceReferencePage } from './generate-evidence-page.ts';
 import { organisationReferencePage } from './generate-organisation-page.ts';
 import { complianceReferencePage } from './generate-compliance-page.ts';
@@ -50,6 +51,7 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/organisation.md', content: organisationReferencePage },
   { file: 'docs/reference/metrics.md', content: metricsReferencePage },
   { file: 'docs/reference/events.md', content: eventsReferencePage },
+  { file: 'docs/reference/audit-events.md', content: auditEventsReferencePage },
   { file: 'docs/reference/log-messages.md', content: logMessagesReferencePage },
   { file: 'docs/guide/clients.md', content: clientsPage },
   { file: 'docs/reference/clients.md', content: measuredClientsPage },

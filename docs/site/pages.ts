@@ -82,6 +82,7 @@ export const SIDEBAR = [
     ['HTTP bodies', 'http-bodies'],
     ['AgentObservation', 'agentobservation'],
     ['Events', 'events'],
+    ['Audit events', 'audit-events'],
     ['Metrics', 'metrics'],
     ['Log messages', 'log-messages'],
     ['Issues and policy rules', 'rules'],

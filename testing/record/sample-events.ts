@@ -88,6 +88,12 @@ export function sampleEvents() {
       at: AT,
       request: entry,
     },
+    listedTools: {
+      kind: 'call',
+      call: { ...call, lane: 'mcp:files', path: '/mcp', model: null, toolsCalled: [] },
+      at: AT,
+      request: entry,
+    },
     destructiveBlocked: {
       kind: 'call',
       call: {
@@ -175,6 +181,22 @@ export function sampleEvents() {
         ...{ status: 201, actor: { method: 'oidc', sub: 'alice' } },
       },
       comment: 'leak of data',
+      at: AT,
+    },
+    registration: {
+      kind: 'admin',
+      action: {
+        ...{ action: 'registerAgent', address: '10.0.0.9', agentName: 'shop', namespace: null },
+        ...{ ruleId: null, status: 201, actor: { method: 'admin-key' } },
+      },
+      at: AT,
+    },
+    renewal: {
+      kind: 'admin',
+      action: {
+        ...{ action: 'renewKey', address: '10.0.0.9', agentName: 'shop', namespace: null },
+        ...{ ruleId: null, status: 200, actor: null },
+      },
       at: AT,
     },
     suspended: { kind: 'stop', state: 'suspended', reason: 'leak of data', by: 'alice', at: AT },
