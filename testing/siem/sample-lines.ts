@@ -1,6 +1,6 @@
 import { RecordLines } from '../../core/record/line.ts';
 import { NO_LINE, type RecordEvent } from '../../core/record/record-event.ts';
-import { sha256 } from '../record/chain-of-lines.ts';
+import { sha256 } from '../record/log-lines.ts';
 import { sampleEvents, SAMPLE_SOURCE } from '../record/sample-events.ts';
 
 /** An event of each kind, by name, and one whose line has nearly 8,000 bytes, the most that a line has. */
