@@ -45,7 +45,12 @@ const TABLE: Readonly<Record<string, Row>> = {
   'audit-log verify': { output: 'report', formats: TEXT },
   'audit-log columns': { output: 'report', formats: TEXT },
   migrate: { output: 'file', manifest: 'file' },
-  export: { output: 'file', formats: 'agentcard agents-md-block cyclonedx', hidden: ['--into x'], manifest: 'file' },
+  export: {
+    output: 'file',
+    formats: 'agentcard agents-md-block cyclonedx',
+    hidden: ['--into x'],
+    manifest: 'file',
+  },
   // Prints the names of the files that it writes.
   generate: { output: 'dir', manifest: 'file' },
   'provider-status': { output: 'report', formats: TEXT },

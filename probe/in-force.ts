@@ -35,7 +35,10 @@ export async function inForceOf({ manifest, hash, sources, isShared }: InForceIn
 }
 
 /** SHA-256 of the referenced file, hex; null: it cannot be read; undefined: reading it timed out. */
-export async function fileHash(reference: string, sources: ReferenceSources): Promise<string | null | undefined> {
+export async function fileHash(
+  reference: string,
+  sources: ReferenceSources,
+): Promise<string | null | undefined> {
   const file = await resolveReference(reference, sources);
   if (file.ok) return createHash('sha256').update(file.value).digest('hex');
   return file.isLate === true ? undefined : null;

@@ -43,6 +43,10 @@ export const addEvidence: AddCommand = (program, context, finish) => {
         await makeEvidence(complete(agent, flags, { command, variable: context.env[URL_VARIABLE] }), context),
       );
     });
+  addVerify(command, context, finish);
+};
+
+function addVerify(command: Command, ...[context, finish]: Tail<Parameters<AddCommand>>): void {
   command
     .command('verify')
     .summary('verify the signature and the files of a bundle')
@@ -71,7 +75,7 @@ export const addEvidence: AddCommand = (program, context, finish) => {
         ),
       );
     });
-};
+}
 
 const HELP = `
 Examples:
