@@ -46,7 +46,7 @@ export const addEvidence: AddCommand = (program, context, finish) => {
   addVerify(command, context, finish);
 };
 
-function addVerify(command: Command, ...[context, finish]: Tail<Parameters<AddCommand>>): void {
+const addVerify: AddCommand = (command, context, finish) => {
   command
     .command('verify')
     .summary('verify the signature and the files of a bundle')
@@ -75,7 +75,7 @@ function addVerify(command: Command, ...[context, finish]: Tail<Parameters<AddCo
         ),
       );
     });
-}
+};
 
 const HELP = `
 Examples:
