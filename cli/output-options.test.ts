@@ -37,6 +37,8 @@ const TABLE: Readonly<Record<string, Row>> = {
   gap: { output: 'report', formats: TEXT },
   health: { output: 'report', formats: TEXT, hidden: ['--format table'], manifest: 'file' },
   evaluate: { output: 'report', formats: `${TEXT} junit`, hidden: ['--junit x'], manifest: 'file' },
+  // Writes files to a directory that must not have them.
+  evidence: { formats: TEXT },
   proof: { output: 'report', formats: TEXT },
   stop: { output: 'report', formats: TEXT },
   resume: { output: 'report', formats: TEXT },

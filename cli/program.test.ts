@@ -28,7 +28,7 @@ describe('platform', () => {
       ['Observe and limit the calls of an agent:', 'run observe generate-egress'],
       ['Write a first manifest:', 'init scan'],
       ['Check a manifest:', 'validate audit diff generate-policy'],
-      ['Check a running agent:', 'gap health evaluate proof'],
+      ['Check a running agent:', 'gap health evaluate evidence proof'],
       ['Stop a running agent:', 'stop resume'],
       ['Read the record of an agent:', 'audit-log'],
       ['Convert a manifest, or generate files:', 'migrate export generate provider-status'],

@@ -33,6 +33,7 @@ const FILES: Readonly<Record<string, string>> = {
   'smoke.jsonl': '{"input": "hello", "expected": "hello"}\n',
   'card.json':
     '{"name": "Shop", "version": "1.0.0", "url": "https://shop.example", "skills": [{"id": "buy"}]}',
+  'audit.log': '',
   'admin.key': 'the-admin-key-of-a-test\n',
   'deployment.yaml':
     'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: chat }\nspec: { template: { spec: { containers: [{ name: a, image: a, ports: [{ containerPort: 8000 }] }] } } }\n',
@@ -57,6 +58,21 @@ const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; 
     shows: 'no sample got a response to compare; the first: connection refused',
   },
   proof: { args: ['import', 'agent.yaml'], code: 1, shows: 'the file is not a complete JSON document' },
+  evidence: {
+    args: [
+      'minimal',
+      '--from',
+      '2026-03-01',
+      '--to',
+      '2026-03-01',
+      '--log',
+      'audit.log',
+      '--out',
+      'evidence',
+    ],
+    code: 0,
+    shows: 'wrote evidence.json, evidence.html to evidence',
+  },
   diff: { args: ['agent.yaml', 'other.yaml', '--format', 'markdown'], code: 0, shows: '### platform diff' },
   migrate: { args: ['old.yaml', '--dry-run'], code: 0, shows: '+kind: PlatformAgent' },
   export: { args: ['agent.yaml', '--format', 'agentcard'], code: 0, shows: '"supportedInterfaces"' },

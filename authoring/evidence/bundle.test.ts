@@ -160,7 +160,7 @@ test('an open issue contradicts its controls, and a missing time is named', () =
   const asi = found.frameworks.find(({ id }) => id === 'owaspAsi2026');
   expect(asi?.controls.find(({ id }) => id === 'ASI02')).toMatchObject({
     state: 'contradicted',
-    reason: 'tools.undeclared.<name>: open: tools.undeclared.wipe',
+    reason: 'tools.undeclared.<name>: the issue tools.undeclared.wipe is open',
   });
   expect(found.notIncluded.map(({ part }) => part)).toContain('first and last time of findings');
 });

@@ -72,7 +72,7 @@ describe('the state of a control', () => {
     [
       'contradicted',
       { rules: new Map([['SEC-LLM-01', shown]]), openIssues: ['guardrails.input.prompt-injection'] },
-      /open: guardrails\.input\.prompt-injection$/,
+      /the issue guardrails\.input\.prompt-injection is open$/,
     ],
     [
       'nothing seen',
@@ -121,6 +121,17 @@ describe('the state of a control', () => {
     expect(control('iso42001', 'A.6.2.8', { capabilities })).toMatchObject({
       state: 'shown',
       reason: 'audit-log: 12 events',
+    });
+  });
+
+  test('is not shown by a capability where a rule is about it', () => {
+    const inputs = {
+      capabilities: new Map([['audit-log', '12 events']]),
+      rules: new Map([['MODEL-03', declared]]),
+    };
+    expect(control('owaspLlm2026', 'LLM06:2026', inputs)).toMatchObject({
+      state: 'declared',
+      reason: 'MODEL-03: the manifest declares it',
     });
   });
 });

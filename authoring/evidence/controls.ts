@@ -85,7 +85,7 @@ export function rowsOf({ rules, openIssues, capabilities }: ControlInputs): Evid
     if (kind === 'issue') {
       const properties = open.get(id);
       if (properties === undefined) return { state: 'nothing seen', detail: 'no such issue is open' };
-      return { state: 'contradicted', detail: `open: ${properties.join(', ')}` };
+      return { state: 'contradicted', detail: `the issue ${properties.join(', ')} is open` };
     }
     const found = capabilities.get(id);
     return found === undefined ? NOTHING : { state: 'shown', detail: found };
@@ -139,11 +139,16 @@ function controlOf(
   return { ...about, ...stateOf(found('direct'), found('supports')) };
 }
 
-/** Rows that only support a control can show no more than that something is declared. */
+/**
+ * Rows that only support a control can show no more than that something is declared. A capability of the product, such as the
+ * audit log, decides only where no rule is about the control: that events exist does not show that a limit is kept.
+ */
 function stateOf(
-  direct: readonly EvidenceRow[],
+  allDirect: readonly EvidenceRow[],
   supports: readonly EvidenceRow[],
 ): { state: ControlState; reason: string } {
+  const hasRule = allDirect.some(({ kind }) => kind === 'rule');
+  const direct = hasRule ? allDirect.filter(({ kind }) => kind !== 'capability') : allDirect;
   for (const state of ['contradicted', 'shown', 'declared', 'not declared'] as const) {
     const rows = direct.filter((row) => row.state === state);
     if (rows.length > 0) return { state, reason: reasonOf(rows) };
@@ -160,7 +165,9 @@ function stateOf(
 }
 
 const reasonOf = (rows: readonly EvidenceRow[]): string =>
-  rows.map(({ id, detail }) => `${id}: ${detail}`).join('; ');
+  [...Map.groupBy(rows, ({ detail }) => detail)]
+    .map(([detail, all]) => `${all.map(({ id }) => id).join(', ')}: ${detail}`)
+    .join('; ');
 
 const LLM_ENTRIES = Object.values(OWASP).map((text) => /(LLM\d+:2026).*\((LLM\d+:2025)/.exec(text));
 

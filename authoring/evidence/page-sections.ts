@@ -9,6 +9,9 @@ const listed = <T>(
   { row, none }: { row: (each: T) => Parameters<typeof table>[1][number]; none: string },
 ): Html => html`${table(head, first(all).map(row), none)}${more(all)}`;
 
+/** A hash is cut; evidence.json has all of it. */
+const short = (text: string | null): string => (text ?? '–').replace(/^([0-9a-f]{12})[0-9a-f]{52}$/, '$1…');
+
 export const verdict = ({ verdict: { days, changes } }: EvidenceBundle): Html =>
   html`<h2>Verdict over time</h2>
     ${listed(['Day', 'Phase', 'Grade', 'Score at the end', 'Lowest score'], days, {
@@ -16,7 +19,7 @@ export const verdict = ({ verdict: { days, changes } }: EvidenceBundle): Html =>
       none: 'No history is included.',
     })}
     ${listed(['Time', 'Change of', 'From', 'To', 'Summary'], changes, {
-      row: ({ at, kind, from, to, summary }) => [time(at), kind, from ?? '–', to ?? '–', summary ?? ''],
+      row: ({ at, kind, from, to, summary }) => [time(at), kind, short(from), short(to), summary ?? ''],
       none: 'No change is known.',
     })}`;
 

@@ -57,7 +57,7 @@ export function pageOf(bundle: EvidenceBundle, sha256: string): string {
         ${[overview(bundle, sha256), limits(bundle), controlSummary(bundle), verdict(bundle), findings(bundle)]}
         ${[proofs(bundle), outcomes(bundle), stops(bundle), exceptions(bundle), auditLog(bundle), instances(bundle)]}
         <h2>Controls</h2>
-        ${bundle.frameworks.map(framework)}
+        ${[bundle.frameworks.map(framework), rowTexts(bundle)]}
       </body>
     </html> `.text;
 }
@@ -151,13 +151,8 @@ function framework({ id, title, controls }: Framework): Html {
   return html`<details open id="${id}">
     <summary>${title}: ${assessed.length} of ${controls.length} controls assessed</summary>
     ${table(
-      ['Control', 'State', 'Reason', 'Rows'],
-      assessed.map((control) => [
-        name(control),
-        mark(control.state),
-        control.reason,
-        control.evidence.map(({ row, fit }) => (fit === 'direct' ? row : `(${row})`)).join(', '),
-      ]),
+      ['Control', 'State', 'Reason'],
+      assessed.map((control) => [name(control), mark(control.state), control.reason]),
       'No control is assessed.',
     )}
     ${[...others].map(
@@ -168,3 +163,16 @@ function framework({ id, title, controls }: Framework): Html {
     )}
   </details>`;
 }
+
+/** What the evidence of the controls shows, and what it cannot show. */
+const rowTexts = ({ rows }: EvidenceBundle): Html =>
+  html`<h2>What the evidence shows, and what it does not show</h2>
+    ${table(
+      ['Evidence', 'State', 'Shows', 'Does not show'],
+      rows
+        .filter(({ state, shows }) => state !== 'nothing seen' && shows !== undefined)
+        .map(({ id, state, shows, doesNotShow }) => [
+          ...[id, state === 'suppressed' ? state : mark(state), shows ?? '', doesNotShow ?? ''],
+        ]),
+      'There is no evidence.',
+    )}`;

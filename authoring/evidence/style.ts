@@ -18,6 +18,7 @@ code { font-size: .85em; overflow-wrap: anywhere; } a { color: #0550ae; }
 .declared { background: #ddf4ff; border-color: #0550ae; } .not-declared { background: #fff8c5; border-color: #7d4e00; }
 summary { font-weight: 600; padding: .4rem 0; } details { margin-top: .8rem; border-top: 1px solid #d0d7de; }
 .legend { margin-top: .6rem; font-size: .9rem; }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } }
 @media print {
   body { font-size: 9.5pt; max-width: none; padding: 0; } h2, h3, summary { break-after: avoid; } a { color: inherit; text-decoration: none; }
   .state { print-color-adjust: exact; } @page { margin: 14mm; }

@@ -121,16 +121,17 @@ export function sampleEvents() {
         toolsCalled: [],
       },
       at: AT,
-      request: null,
+      request: entry,
     },
     tunnelToAddress: {
       kind: 'call',
       call: {
         ...{ ...call, lane: 'connect', method: 'CONNECT', path: '[2001:db8::1]:443', statusCode: null },
-        ...{ model: null, toolsOffered: [], toolsCalled: [] },
+        ...{ model: null, toolsOffered: [], toolsCalled: [], outcome: 'deny', blocked: true },
+        violations: ['host_not_declared'],
       },
       at: AT,
-      request: null,
+      request: entry,
     },
     findingOpened: {
       kind: 'finding',
