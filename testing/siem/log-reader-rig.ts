@@ -32,12 +32,9 @@ export class LogReaderRig {
     return path;
   }
 
-  /** Appends the lines `from` to `to`, without the latter, and text of another program. */
+  /** Appends the lines from `from`, without `to`, and text of another program. */
   async write(from: number, to: number): Promise<void> {
-    await this.writeText(`${this.lines.slice(from, to).join('\n')}\nnot a line of the log\n`);
-  }
-
-  async writeText(text: string): Promise<void> {
+    const text = `${this.lines.slice(from, to).join('\n')}\nnot a line of the log\n`;
     await this.#file.write(Buffer.from(text), true);
   }
 
@@ -69,9 +66,8 @@ export class LogReaderRig {
   async stop(): Promise<void> {
     const running = this.#running;
     this.#running = null;
-    if (running === null || running.child.exitCode !== null) return;
-    running.child.kill('SIGTERM');
-    await running.server.ended;
+    running?.child.kill('SIGTERM');
+    await running?.server.ended;
   }
 
   async close(): Promise<void> {

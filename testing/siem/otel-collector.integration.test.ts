@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { collector, whyNoCollector } from './collector.ts';
 import { until } from '../time/until.ts';
@@ -36,9 +35,15 @@ function recordOf(line: string): object {
     beforeEach(async () => {
       rig = new LogReaderRig();
       exports = [];
-      const port = await rig.servers.http(async (request, response) => {
-        exports.push(JSON.parse(await text(request)) as Export);
-        response.writeHead(200, { 'content-type': 'application/json' }).end('{"partialSuccess":{}}');
+      const port = await rig.servers.http((request, response) => {
+        let body = '';
+        request
+          .setEncoding('utf8')
+          .on('data', (text: string) => (body += text))
+          .on('end', () => {
+            exports.push(JSON.parse(body) as Export);
+            response.writeHead(200, { 'content-type': 'application/json' }).end('{"partialSuccess":{}}');
+          });
       });
       mkdirSync(join(rig.folder, 'positions'));
       endpoint = {
