@@ -1,13 +1,13 @@
 // Splunk and Elastic cannot be run here: what can be checked of their configurations without them.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { MEMBERS } from '../../core/record/members.ts';
 import { MAX_LINE_BYTES } from '../../core/record/line.ts';
 import { sampleLines } from './sample-lines.ts';
 
-const read = (name: string): string =>
-  readFileSync(join(import.meta.dirname, '../../docs/guide/siem', name), 'utf8');
+const GUIDE = join(import.meta.dirname, '../../docs/guide');
+const read = (name: string): string => readFileSync(join(GUIDE, 'siem', name), 'utf8');
 const LINES = sampleLines();
 
 /** The settings of the only section of a configuration of Splunk. */
@@ -54,4 +54,12 @@ test('the pipeline of Elastic copies only members of events, and requires only t
   expect(required).toContain('metadata.uid');
   for (const line of LINES)
     for (const name of required) expect(JSON.parse(line)).toHaveProperty(name.split('.'));
+});
+
+test('the guide has every file as a block or as a link', () => {
+  const page = readFileSync(join(GUIDE, 'siem.md'), 'utf8');
+  const files = readdirSync(join(GUIDE, 'siem'));
+  const isShown = (name: string): boolean =>
+    page.includes(`\n${read(name)}\`\`\``) || page.includes(`](siem/${name})`);
+  expect(files.filter((name) => !isShown(name))).toEqual([]);
 });
