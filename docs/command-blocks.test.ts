@@ -75,6 +75,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 
 /** Other snippets and outputs of the guides, on pages without an entry above: the test that runs or compares them. */
 const CHECKED: Readonly<Record<string, string>> = {
+  'docs/guide/siem.md#Elastic': 'testing/siem/unrun-configurations.test.ts',
+  'docs/guide/siem.md#OpenTelemetry Collector': 'testing/siem/otel-collector.integration.test.ts',
   'docs/guide/agent.md#A2A interface': 'core/manifest/card.test.ts',
   'docs/guide/agent.md#Behavioral headers': 'core/behavior/behavior.test.ts',
   'docs/guide/agent.md#Health report in another language': 'core/health/parse-agent-report.test.ts',

@@ -60,6 +60,7 @@ export const SIDEBAR = [
     ['Who made a request', 'guide/identity'],
     ['Policy enforcement', 'guide/enforcement'],
     ['Audit log', 'guide/audit-log'],
+    ['Audit log in a SIEM', 'guide/siem'],
     ['LLM analysis', 'guide/llm-analysis'],
     ['Review: what remains possible', 'reference/review'],
     ['Webhook and certificates', 'webhook'],
