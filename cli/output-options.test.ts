@@ -39,6 +39,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   evaluate: { output: 'report', formats: `${TEXT} junit`, hidden: ['--junit x'], manifest: 'file' },
   // Writes files to a directory that must not have them.
   evidence: { formats: TEXT },
+  'evidence verify': { formats: TEXT },
   proof: { output: 'report', formats: TEXT },
   stop: { output: 'report', formats: TEXT },
   resume: { output: 'report', formats: TEXT },

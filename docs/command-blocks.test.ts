@@ -22,6 +22,7 @@ const RUN: Readonly<Record<string, string>> = {
 
 /** By page, and for a part of a page by heading: the test that runs the same commands or routes with its own arguments. */
 const COVERED: Readonly<Record<string, string>> = {
+  'docs/control-plane.md#Audit events': 'control-plane/audit-events.test.ts',
   'docs/control-plane.md#History': 'control-plane/history.test.ts',
   'docs/guide/agent.md#Start from a generated project': 'testing/frameworks/generated.integration.test.ts',
   'docs/guide/agent.md#The reporter': 'reporter/package.integration.test.ts',

@@ -85,8 +85,8 @@ test('the log is counted by day, with findings, stops, losses and the reasons of
     {
       day: '2026-03-01',
       events: events.length - 1,
-      kinds: { lifecycle: 3, request: 5, model: 2, tool: 2, connect: 1, finding: 4, admin: 3, gap: 1 },
-      outcomes: { allow: 5, deny: 3, failOpen: 1, notEvaluated: 1 },
+      kinds: { lifecycle: 3, request: 6, model: 3, tool: 3, connect: 2, finding: 4, admin: 7, gap: 1 },
+      outcomes: { allow: 8, deny: 4, failOpen: 1, notEvaluated: 1 },
       lost: 3,
     },
   ]);
@@ -102,11 +102,13 @@ test('the log is counted by day, with findings, stops, losses and the reasons of
   ]);
   expect(summary.stops.map(({ state, reason, by }) => [state, reason, by])).toEqual([
     ['stopped', 'leak of data', 'alice'],
+    ['stopped', 'leak of data', 'alice'],
     ['resumed', 'repaired', null],
   ]);
   expect(summary.losses).toMatchObject([{ lost: 3, reason: 'buffers full' }]);
   expect(summary.denials.map(({ reason }) => reason).toSorted()).toEqual([
-    ...['destructive_tool_without_confirmation', 'pii_detector_not_invoked', 'tool_not_declared'],
+    ...['destructive_tool_without_confirmation', 'host_not_declared'],
+    ...['pii_detector_not_invoked', 'tool_not_declared'],
   ]);
   expect(summary.persons).toBe(1);
 });

@@ -118,7 +118,7 @@ describe('the state of a control', () => {
   test('is never declared by a capability of the product alone', () => {
     const capabilities = new Map([['audit-log', '12 events']]);
     expect(control('owaspAsi2026', 'ASI10', { capabilities })?.state).toBe('nothing seen');
-    expect(control('iso42001', 'A.6.2.8', { capabilities })).toMatchObject({
+    expect(control('euAiAct', 'Article 19', { capabilities })).toMatchObject({
       state: 'shown',
       reason: 'audit-log: 12 events',
     });

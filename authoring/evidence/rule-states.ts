@@ -1,3 +1,4 @@
+import { excludesRule } from '../../core/audit/suppressions.ts';
 import { audit } from '../../core/audit/audit.ts';
 import type { Evidence } from '../../core/audit/earned.ts';
 import { RULES } from '../../core/audit/rules.ts';
@@ -34,7 +35,7 @@ export function ruleStates(inputs: RuleInputs): Map<string, RowResult> {
   const { results, suppressions } = audit(manifest, { packs: PACKS, evidence, at });
   const states = new Map<string, RowResult>();
   for (const { rule, state, reason } of suppressions)
-    if (state === 'active') states.set(rule, { state: 'suppressed', detail: reason });
+    if (excludesRule(state)) states.set(rule, { state: 'suppressed', detail: reason });
   for (const result of results) {
     const { rule } = result;
     if (!result.passed) states.set(rule.id, violation(rule, result.path, manifest));
@@ -64,6 +65,6 @@ function statesOfReport({ reported, evidence }: RuleInputs): Map<string, RowResu
       states.set(id, { state: 'shown', detail: SHOWN_BY.X });
   }
   for (const { rule, state, reason } of reported?.suppressions ?? [])
-    if (state === 'active') states.set(rule, { state: 'suppressed', detail: reason });
+    if (excludesRule(state)) states.set(rule, { state: 'suppressed', detail: reason });
   return states;
 }

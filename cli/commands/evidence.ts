@@ -54,7 +54,7 @@ const addVerify: AddCommand = (command, context, finish) => {
       'Verifies the signature and the files of a bundle, and prints what the bundle does not include.',
     )
     .argument('<dir>', 'directory of the bundle')
-    .requiredOption('--pub <file>', 'public key of the signer as PEM')
+    .option('--pub <file>', 'public key of the signer as PEM; required')
     .addOption(
       logOption('files of the audit log, the oldest first, to compare with the chain heads of the bundle'),
     )
@@ -63,18 +63,25 @@ const addVerify: AddCommand = (command, context, finish) => {
     )
     .addOption(formatOption())
     .addHelpText('after', VERIFY_HELP)
-    .action(async (directory: string, flags: VerifyFlags) => {
-      // The command above reads the options that both have, also after the name of the subcommand.
-      const { log, json, format } = command.opts<Flags>();
-      const isJson = json === true || format === 'json';
-      finish(
-        await verifyEvidence(
-          directory,
-          { ...flags, ...(log !== undefined && { log }), ...(isJson && { json: true }) },
-          context,
-        ),
-      );
-    });
+    .action(
+      async (
+        directory: string,
+        { pub, ...flags }: Omit<VerifyFlags, 'pub'> & { pub?: string },
+        verify: Command,
+      ) => {
+        if (pub === undefined) verify.error('error: --pub is required');
+        // The command above reads the options that both have, also after the name of the subcommand.
+        const { log, json, format } = command.opts<Flags>();
+        const isJson = json === true || format === 'json';
+        finish(
+          await verifyEvidence(
+            directory,
+            { ...flags, pub, ...(log !== undefined && { log }), ...(isJson && { json: true }) },
+            context,
+          ),
+        );
+      },
+    );
 };
 
 const HELP = `

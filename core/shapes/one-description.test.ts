@@ -25,6 +25,12 @@ const ALLOWED: readonly [shape: string, file: string, why: string][] = [
   ['agentRef', 'core/injection/pod.ts', 'an object of Kubernetes'],
   ['agentRef', 'core/observation/observation.ts', 'an object of Kubernetes'],
   ['agentRef', 'kube/types.ts', 'an object of Kubernetes'],
+  [
+    'evidenceStatement.predicate.heads[]',
+    'core/record/chain.ts',
+    'the state of a verification, in the process',
+  ],
+  ['verifiedEvidence', 'authoring/evidence/bundle.ts', 'the bundle that the response names'],
   ['verdict', 'kube/client.ts', 'an object of Kubernetes'],
 ];
 
