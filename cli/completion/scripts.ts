@@ -86,8 +86,9 @@ function fish(commands: readonly CommandWords[]): string {
   const later = commands.flatMap((command) => {
     const isSeen = `__fish_seen_subcommand_from ${command.name}`;
     const words = command.values.join(' ');
-    // After one of the values, for example a subcommand, file names are completed.
-    const isFirst = `${isSeen}; and not __fish_seen_subcommand_from ${words}`;
+    // After one of the values, for example a subcommand, file names are completed. `help` is a value of itself.
+    const others = command.values.filter((value) => value !== command.name);
+    const isFirst = `${isSeen}; and not __fish_seen_subcommand_from ${others.join(' ')}`;
     const values = words === '' ? [] : [`complete -c platform -n '${isFirst}' -f -a '${words}'\n`];
     return [
       ...values,
