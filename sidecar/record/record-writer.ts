@@ -37,9 +37,8 @@ const CLOSE_MS = 2_000;
 class LineBuffer {
   readonly bytes = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   length = 0;
-  /** The lines, for readers that follow the log. */
-  lines: string[] = [];
-  last: Omit<RecordHead, 'at'> | null = null;
+  /** Number of lines. The texts are not kept: they would outlive the young generation, which costs more than to decode them. */
+  count = 0;
 
   get hasRoom(): boolean {
     return this.length + MAX_LINE_BYTES + 1 <= BUFFER_BYTES;
@@ -48,12 +47,16 @@ class LineBuffer {
   add(line: string): void {
     this.length += this.bytes.write(line, this.length);
     this.bytes[this.length++] = 0x0a;
-    this.lines.push(line);
+    this.count += 1;
+  }
+
+  lines(): string[] {
+    return this.bytes.toString('utf8', 0, this.length - 1).split('\n');
   }
 
   clear(): void {
     this.length = 0;
-    this.lines = [];
+    this.count = 0;
   }
 }
 
@@ -67,8 +70,8 @@ export class RecordWriter {
   readonly counts = { written: 0, dropped: 0, failures: 0 };
   /** null: no line was written yet. */
   head: RecordHead | null = null;
-  /** Receives the lines after they were written. */
-  onWritten: (lines: readonly string[]) => void = () => undefined;
+  /** Receives the lines after they were written; null: nothing does. */
+  onWritten: ((lines: readonly string[]) => void) | null = null;
   readonly #options: RecordWriterOptions;
   /** Aborts when the last attempt begins, and when the writer ends. */
   readonly #closing = new AbortController();
@@ -121,7 +124,7 @@ export class RecordWriter {
     const { clock, destination, logger } = this.#options;
     await Promise.race([this.#draining, clock.sleep(CLOSE_MS).catch(() => undefined)]);
     this.#ended.abort();
-    const left = this.#active.lines.length + this.#spare.lines.length;
+    const left = this.#active.count + this.#spare.count;
     if (left > 0) {
       this.counts.dropped += left;
       logger.warn('audit log incomplete', { lost: left });
@@ -135,7 +138,6 @@ export class RecordWriter {
     this.#sequence += 1;
     this.#prev = hash('sha256', line);
     this.#active.add(line);
-    this.#active.last = { sequence: this.#sequence, head: this.#prev };
   }
 
   /** null: there is no valid line, and the event is lost. */
@@ -156,12 +158,12 @@ export class RecordWriter {
       const full = this.#active;
       this.#active = this.#spare;
       this.#spare = full;
+      const last = { sequence: this.#sequence, head: this.#prev };
       if (!(await this.#write(full))) break;
-      const { lines, last } = full;
-      this.counts.written += lines.length;
-      if (last !== null) this.head = { ...last, at: this.#options.clock.now() };
+      this.counts.written += full.count;
+      this.head = { ...last, at: this.#options.clock.now() };
+      this.onWritten?.(full.lines());
       full.clear();
-      this.onWritten(lines);
     }
     // In the same turn as the last check: an event that is added later begins a new write.
     this.#draining = null;
